@@ -63,7 +63,7 @@ test-busy: ## run both passes of make test beside SPINNERS=20 processes that lea
 
 # The tests that have a full length. They get the machine for themselves, a few at a time: what else runs beside them would
 # lose its sessions. -v shows how many faults and grants there were.
-LONG = $(TEST) -p=1 -v -parallel=4 -timeout=90m -run='Chaos|Killed|Frozen|EarlierSession|Leaves?Nothing|ManyOperations' ./framework ./discovery ./discovery/grpcresolver ./interop ./recipes/...
+LONG = $(TEST) -p=1 -v -parallel=4 -timeout=90m -run='Chaos|Killed|Frozen|EarlierSession|Leaves?Nothing|ManyOperations' ./framework ./discovery ./discovery/grpcresolver ./interop ./recipes/... ./cmd/curator/...
 
 .PHONY: chaos
 chaos: ## run the recipes under random faults at full length, on both servers

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -25,12 +26,13 @@ import (
 	"github.com/gocurator/curator/recipes/locks"
 )
 
-// The environment of a command that lock, semaphore and elect run. CURATOR_CONNECT is there too.
+// The environment of a command that lock, semaphore and elect run.
 const (
 	envLockPath       = "CURATOR_LOCK_PATH"
 	envLockToken      = "CURATOR_LOCK_TOKEN"
 	envSessionTimeout = "CURATOR_SESSION_TIMEOUT"
-	envChildPID       = "CURATOR_CHILD_PID"
+	envChildPID       = "CURATOR_CHILD_PID" // of a program of --on-lost
+	envConnect        = "CURATOR_CONNECT"
 )
 
 const holdHelp = `
@@ -96,7 +98,7 @@ func (h *holdCommand) parseOnLost() (guard.OnLost, error) {
 	case h.onLost == "kill":
 		return guard.OnLost{Kill: true}, nil
 	case isRun && len(strings.Fields(command)) > 0:
-		return guard.OnLost{Run: strings.Fields(command)}, nil
+		return guard.OnLost{Run: strings.Fields(command), PIDVariable: envChildPID}, nil
 	}
 	return guard.OnLost{}, usage(errors.New("--on-lost: must be term, kill or run:CMD"))
 }
@@ -130,7 +132,7 @@ func (h *holdCommand) hold(ctx context.Context, path string, args []string) erro
 
 	// From here on a signal ends the wait, or goes to the command.
 	signals := make(chan os.Signal, 16)
-	signal.Notify(signals, forwarded...)
+	signal.Notify(signals, guard.Unignored(forwarded...)...)
 	defer signal.Stop(signals)
 	pipe := make(chan os.Signal, 1) // without a reader of the events the command goes on
 	signal.Notify(pipe, syscall.SIGPIPE)
@@ -181,12 +183,12 @@ func (h *holdCommand) hold(ctx context.Context, path string, args []string) erro
 		run.Hold{Path: held.path, Token: stat.Czxid, Session: stat.EphemeralOwner, Context: held.context},
 		run.Config{
 			Path: program, Args: args, Grace: h.grace, Margin: h.margin, OnLost: onLost, Cgroup: h.cgroup,
-			Env: append(os.Environ(),
-				envLockPath+"="+held.path,
-				envLockToken+"="+strconv.FormatInt(stat.Czxid, 10),
-				envSessionTimeout+"="+strconv.FormatInt(client.SessionTimeout().Milliseconds(), 10),
-				"CURATOR_CONNECT="+conf.Connect,
-			),
+			Env: environ(map[string]string{
+				envLockPath:       held.path,
+				envLockToken:      strconv.FormatInt(stat.Czxid, 10),
+				envSessionTimeout: strconv.FormatInt(client.SessionTimeout().Milliseconds(), 10),
+				envConnect:        conf.Connect,
+			}),
 			Signals: signals, Event: h.event,
 		})
 	switch {
@@ -249,6 +251,19 @@ func (h *holdCommand) event(e run.Event) {
 	}
 }
 
+// environ returns the environment of this process with other values. Of two values programs would take the first.
+func environ(values map[string]string) []string {
+	env := slices.DeleteFunc(os.Environ(), func(e string) bool {
+		name, _, _ := strings.Cut(e, "=")
+		_, ok := values[name]
+		return ok
+	})
+	for name, value := range values {
+		env = append(env, name+"="+value)
+	}
+	return env
+}
+
 // startCode returns the exit code that a shell has for a command that it cannot start.
 func startCode(err error) int {
 	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
@@ -295,6 +310,9 @@ func (a *app) semaphore() *cobra.Command {
 			"All users of a path have to give it the same number of permits. In Java: InterProcessSemaphoreV2.\n" + holdHelp,
 	}
 	h.acquire = func(ctx context.Context, client *framework.Client, path string, wait time.Duration) (*acquired, error) {
+		if permits < 1 {
+			return nil, usage(errors.New("--permits: must be positive"))
+		}
 		s := locks.NewInterProcessSemaphoreV2(client, path, permits)
 		acquire := s.Acquire
 		if wait >= 0 {

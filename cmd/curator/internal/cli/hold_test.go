@@ -16,6 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/gocurator/curator/cmd/curator/internal/run"
 	"github.com/gocurator/curator/internal/testenv"
 	"github.com/gocurator/curator/internal/testenv/testclient"
@@ -183,7 +185,7 @@ func TestHoldExitCodes(t *testing.T) {
 		{args: "lock /l true", code: CodeUsage, stderr: "curator lock [flags] PATH -- COMMAND"},
 		{args: "lock /l --", code: CodeUsage, stderr: "wants"},
 		{args: "lock l -- true", code: CodeUsage},
-		{args: "semaphore -n 0 /s -- true", code: CodeFailed},
+		{args: "semaphore -n 0 /s -- true", code: CodeUsage, stderr: "--permits"},
 		{
 			args: "lock --connect 127.0.0.1:1 --connect-timeout 50ms /l -- true",
 			code: CodeNotAcquired, stderr: "not connected",
@@ -275,7 +277,7 @@ func TestLockOnLost(t *testing.T) {
 	for _, test := range []struct{ name, onLost, want string }{
 		{"term", "term", "got TERM"},
 		{"kill", "kill", ""},
-		{"run", "run:sh -c echo${IFS}ran${IFS}for${IFS}$CURATOR_LOCK_PATH", "ran for /"},
+		{"run", "run:sh -c echo${IFS}ran${IFS}for${IFS}$CURATOR_LOCK_PATH;kill${IFS}$CURATOR_CHILD_PID", "ran for /"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -301,6 +303,96 @@ func TestLockOnLost(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestLockNestedCommandHasInnerEnvironment(t *testing.T) {
+	environ, _ := connected(t)
+	self, err := os.Executable()
+	testclient.Must(t, err)
+	got := launch(t, environ, "", "lock", "/outer", "--", self, "lock", "/inner", "--", "env").result()
+	if strings.Count(got.stdout, "CURATOR_LOCK_PATH=") != 1 || !strings.Contains(got.stdout, "CURATOR_LOCK_PATH=/inner/") {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestLockIgnoredSignalStaysIgnored(t *testing.T) {
+	environ, connect := connected(t)
+	client := testclient.Connect(t, connect)
+	self, err := os.Executable()
+	testclient.Must(t, err)
+	p := launch(t, environ, "", "version")
+	p.wait() // the environment of a program, for one that a shell starts
+	cmd := exec.Command("sh", "-c", `trap '' HUP; "$0" lock /l -- sh -c 'kill -HUP $PPID $$; echo alive'`, self)
+	cmd.Env = p.cmd.Env
+	out, err := cmd.CombinedOutput()
+	if err != nil || string(out) != "alive\n" {
+		t.Errorf("%v: %s", err, out)
+	}
+	nodes, err := locks.NewInterProcessMutex(client, "/l").ParticipantNodes(t.Context())
+	if err != nil || len(nodes) != 0 {
+		t.Errorf("left %v %v", nodes, err)
+	}
+}
+
+// TestLockCommandHasTerminal runs a shell that reads a line from a terminal, gets an interrupt from it, and leaves the
+// terminal to the shell that has started curator.
+func TestLockCommandHasTerminal(t *testing.T) {
+	environ, _ := connected(t)
+	self, err := os.Executable()
+	testclient.Must(t, err)
+	control, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
+	testclient.Must(t, err)
+	defer control.Close() //nolint:errcheck // it is the end
+	testclient.Must(t, unix.IoctlSetPointerInt(int(control.Fd()), unix.TIOCSPTLCK, 0))
+	number, err := unix.IoctlGetInt(int(control.Fd()), unix.TIOCGPTN)
+	testclient.Must(t, err)
+	terminal, err := os.OpenFile("/dev/pts/"+strconv.Itoa(number), os.O_RDWR|syscall.O_NOCTTY, 0)
+	testclient.Must(t, err)
+	cmd := exec.Command("sh", "-c", `"$0" lock /l -- sh -c 'trap "echo interrupted; exit 4" INT; read x; echo "got $x"
+while :; do sleep 0.1; done'; echo "code $?"; read y; echo "then $y"`, self)
+	cmd.Env = append(append(os.Environ(), asProgram), environ...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = terminal, terminal, terminal
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	testclient.Must(t, cmd.Start())
+	testclient.Must(t, terminal.Close())
+	lines := make(chan string, 100)
+	go func() {
+		defer close(lines)
+		s := bufio.NewScanner(control)
+		for s.Scan() {
+			lines <- strings.TrimSpace(s.Text())
+		}
+	}()
+	awaitLine := func(want string) {
+		t.Helper()
+		var seen []string
+		timeout := time.After(time.Minute)
+		for {
+			select {
+			case line, ok := <-lines:
+				if seen = append(seen, line); line == want {
+					return
+				}
+				if !ok {
+					t.Fatalf("no line %q: %q", want, seen)
+				}
+			case <-timeout:
+				t.Fatalf("no line %q within a minute: %q", want, seen)
+			}
+		}
+	}
+	write := func(s string) {
+		_, err := control.WriteString(s)
+		testclient.Must(t, err)
+	}
+	write("first\n")
+	awaitLine("got first")
+	write("\x03")
+	awaitLine("^Cinterrupted")
+	awaitLine("code 4")
+	write("second\n")
+	awaitLine("then second")
+	testclient.Must(t, cmd.Wait())
 }
 
 // newMark returns a variable for the environment of a command, by which marked finds its descendants.

@@ -2,6 +2,8 @@
 
 package guard
 
+import "os"
+
 // Subcommand is the argument with which this program is a guard.
 const Subcommand = "guard"
 
@@ -10,6 +12,9 @@ const Total = false
 
 // Process is a guard process.
 type Process struct{ Reports <-chan Report }
+
+// Unignored returns the signals.
+func Unignored(signals ...os.Signal) []os.Signal { return signals }
 
 // Main returns the exit code of a failure.
 func Main() int { return 1 }
@@ -24,7 +29,4 @@ func (*Process) Send(Order) {}
 func (*Process) Destroy(int) int { return -1 }
 
 // Close does nothing.
-func (*Process) Close() {}
-
-// TakeTerminal does nothing.
-func TakeTerminal() {}
+func (*Process) Close(int) {}

@@ -9,6 +9,8 @@ import (
 	"os/exec"
 	"os/signal"
 	"runtime"
+	"slices"
+	"strconv"
 	"syscall"
 	"time"
 )
@@ -60,8 +62,8 @@ func Main() int {
 	// A terminal or a service manager signals all processes. What these signals mean is the business of the supervisor. To
 	// ignore them instead would be inherited by the command.
 	others := make(chan os.Signal, 1)
-	signal.Notify(others, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGPIPE,
-		syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGTSTP, syscall.SIGTTIN, syscall.SIGTTOU)
+	signal.Notify(others, Unignored(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGPIPE,
+		syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGTSTP, syscall.SIGTTIN, syscall.SIGTTOU)...)
 	children := make(chan os.Signal, 1)
 	signal.Notify(children, syscall.SIGCHLD)
 
@@ -119,6 +121,12 @@ func Main() int {
 		}
 		g.onTime()
 	}
+}
+
+// Unignored returns the signals that this process does not ignore, as nohup lets it. Those stay ignored, for the command
+// too.
+func Unignored(signals ...os.Signal) []os.Signal {
+	return slices.DeleteFunc(signals, signal.Ignored)
 }
 
 // termTime and killTime are the times of the two signals, by the newest proof of the session.
@@ -184,7 +192,7 @@ func (g *guard) terminate(reason string) {
 		return
 	case len(g.conf.OnLost.Run) > 0 && g.lost:
 		if path, err := exec.LookPath(g.conf.OnLost.Run[0]); err == nil {
-			if _, err := g.start(path, g.conf.OnLost.Run, g.conf.Env, false); err == nil {
+			if _, err := g.start(path, g.conf.OnLost.Run, append(g.conf.Env, g.conf.OnLost.PIDVariable+"="+strconv.Itoa(g.pid)), false); err == nil {
 				return
 			}
 		}
@@ -246,7 +254,13 @@ func (g *guard) start(path string, args, env []string, isCommand bool) (int, err
 		return 0, err
 	}
 	defer release()
-	return syscall.ForkExec(path, args, &syscall.ProcAttr{Env: env, Files: []uintptr{0, 1, 2}, Sys: sys})
+	attr := &syscall.ProcAttr{Env: env, Files: []uintptr{0, 1, 2}, Sys: sys}
+	pid, err := syscall.ForkExec(path, args, attr)
+	if err != nil && g.conf.Cgroup != "" { // it may be the cgroup: a filter of system calls may forbid it
+		leaveCgroup(sys)
+		pid, err = syscall.ForkExec(path, args, attr)
+	}
+	return pid, err
 }
 
 // ExitCode returns the exit code that a shell has for a status: 128 and the number of the signal that has ended the

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -37,9 +38,10 @@ func attach(sys *syscall.SysProcAttr, isCommand bool) {
 	}
 }
 
-// TakeTerminal makes this process group that of the terminal again, if the standard input is one.
-func TakeTerminal() {
-	if _, err := unix.IoctlGetInt(0, unix.TIOCGPGRP); err == nil {
+// takeTerminal makes this process group that of the terminal again, if a group had got it.
+func takeTerminal(group int) {
+	if foreground, err := unix.IoctlGetInt(0, unix.TIOCGPGRP); err == nil && foreground == group {
+		signal.Ignore(syscall.SIGTTOU) // which stops a process that does so in the background
 		_ = unix.IoctlSetPointerInt(0, unix.TIOCSPGRP, unix.Getpgrp())
 	}
 }
@@ -181,6 +183,8 @@ func intoCgroup(sys *syscall.SysProcAttr, dir string) (release func(), err error
 	sys.UseCgroupFD, sys.CgroupFD = true, fd
 	return func() { _ = unix.Close(fd) }, nil
 }
+
+func leaveCgroup(sys *syscall.SysProcAttr) { sys.UseCgroupFD = false }
 
 func killCgroup(dir string) {
 	if dir != "" {

@@ -11,8 +11,7 @@ func becomeSubreaper() error { return nil } // there is no such thing
 
 func attach(*syscall.SysProcAttr, bool) {}
 
-// TakeTerminal does nothing: the command never had the terminal.
-func TakeTerminal() {}
+func takeTerminal(int) {} // the command never had it
 
 func hasten() {}
 
@@ -21,6 +20,8 @@ func signalDescendants(syscall.Signal) {}
 func newCgroup() string { return "" }
 
 func intoCgroup(*syscall.SysProcAttr, string) (func(), error) { return func() {}, nil }
+
+func leaveCgroup(*syscall.SysProcAttr) {}
 
 func killCgroup(string) {}
 

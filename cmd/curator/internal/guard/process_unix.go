@@ -124,8 +124,10 @@ func (p *Process) Destroy(pid int) (code int) {
 	}
 }
 
-// Close waits for the end of the guard, which Destroy or its last report has announced, and frees what it had.
-func (p *Process) Close() {
+// Close waits for the end of the guard, which Destroy or its last report has announced, and frees what it had. It takes
+// the terminal back from the command with the id pid.
+func (p *Process) Close(pid int) {
+	takeTerminal(pid)
 	_ = p.control.Close()
 	for range p.Reports { //nolint:revive // what it says no longer matters
 	}

@@ -48,6 +48,8 @@ type Config struct {
 type OnLost struct {
 	Kill bool     `json:"kill,omitempty"` // SIGKILL alone
 	Run  []string `json:"run,omitempty"`  // a program and its arguments instead of SIGTERM
+	// PIDVariable is the variable of the environment with which the program gets the id of the command.
+	PIDVariable string `json:"pidVariable,omitempty"`
 }
 
 // Order is a message to a guard.

@@ -112,8 +112,7 @@ func Command(client *framework.Client, hold Hold, conf Config) (Outcome, error) 
 	if err != nil {
 		return Outcome{}, fmt.Errorf("%w: %w", ErrNotStarted, err)
 	}
-	defer guard.TakeTerminal()
-	defer s.process.Close()
+	defer func() { s.process.Close(s.pid) }()
 	return s.supervise(timeout, timer)
 }
 
