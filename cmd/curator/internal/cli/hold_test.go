@@ -106,6 +106,17 @@ func (p *program) await(name string) run.Event {
 	}
 }
 
+// seen returns the event with a name, nil if there was none. The program has ended.
+func (p *program) seen(name string) *run.Event {
+	for line := range strings.Lines(p.errors()) {
+		var e run.Event
+		if json.Unmarshal([]byte(line), &e) == nil && e.Event == name {
+			return &e
+		}
+	}
+	return nil
+}
+
 func (p *program) errors() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -20,6 +20,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/gocurator/curator/cmd/curator/internal/guard"
 	"github.com/gocurator/curator/cmd/curator/internal/run"
 	"github.com/gocurator/curator/curatortest"
 	"github.com/gocurator/curator/internal/testenv"
@@ -42,87 +43,85 @@ var behind = []struct{ name, script string }{
 	{"forks", "while :; do sleep 0.05 & sleep 0.05; done & setsid sh -c 'while :; do (sleep 0.1 &); sleep 0.1; done' &"},
 }
 
-// holder is a run of curator lock that a fault hits.
-type holder struct {
+// faultyHolder is a run of curator lock that a fault hits.
+type faultyHolder struct {
 	*program
-	acquired       run.Event
-	command, guard int
-	deaf           bool // the command ignores SIGTERM
-	faults         *curatortest.Faults
+	acquired   run.Event
+	pid, guard int  // the command, and its parent
+	deaf       bool // the command ignores SIGTERM
+	faults     *curatortest.Faults
 }
 
 // finish lets the command end by itself, with code 5.
-func (h *holder) finish() { _ = h.cmd.Process.Signal(syscall.SIGUSR1) }
+func (h *faultyHolder) finish() { _ = h.cmd.Process.Signal(syscall.SIGUSR1) }
 
 // lockFaults has the faults. hit does the fault and returns the exit code of the holder, -1 for a signal. after is called
 // when the next holder has the lock.
 var lockFaults = []struct {
 	name  string
-	hit   func(t *testing.T, h *holder) (code int)
-	after func(h *holder)
+	hit   func(t *testing.T, h *faultyHolder) (code int)
+	after func(h *faultyHolder)
 	// early means that the server gives the lock away before the time of the session is over: nobody can be in time.
 	early bool
-	// expires means that the next holder gets the lock by the end of the session.
-	expires bool
 }{
-	{name: "partition", expires: true, hit: func(_ *testing.T, h *holder) int {
+	{name: "partition", hit: func(_ *testing.T, h *faultyHolder) int {
 		h.faults.Freeze()
 		return CodeLost
 	}},
-	{name: "cut", hit: func(_ *testing.T, h *holder) int {
+	{name: "cut", hit: func(_ *testing.T, h *faultyHolder) int {
 		h.faults.CutAll()
 		h.finish()
 		return 5
 	}},
-	{name: "supervisor stopped", expires: true, hit: func(t *testing.T, h *holder) int {
+	{name: "supervisor stopped", hit: func(t *testing.T, h *faultyHolder) int {
 		t.Helper()
 		testclient.Must(t, h.cmd.Process.Signal(syscall.SIGSTOP))
 		return CodeLost
-	}, after: func(h *holder) { _ = h.cmd.Process.Signal(syscall.SIGCONT) }},
-	{name: "supervisor terminated", hit: func(t *testing.T, h *holder) int {
+	}, after: func(h *faultyHolder) { _ = h.cmd.Process.Signal(syscall.SIGCONT) }},
+	{name: "supervisor terminated", hit: func(t *testing.T, h *faultyHolder) int {
 		t.Helper()
 		testclient.Must(t, h.cmd.Process.Signal(syscall.SIGTERM))
 		return h.terminated()
 	}},
-	{name: "supervisor killed", expires: true, hit: func(t *testing.T, h *holder) int {
+	{name: "supervisor killed", hit: func(t *testing.T, h *faultyHolder) int {
 		t.Helper()
 		testclient.Must(t, h.cmd.Process.Kill())
 		return -1
 	}},
-	{name: "guard stopped, then partition", expires: true, hit: func(t *testing.T, h *holder) int {
+	{name: "guard stopped, then partition", hit: func(t *testing.T, h *faultyHolder) int {
 		t.Helper()
 		testclient.Must(t, syscall.Kill(h.guard, syscall.SIGSTOP))
 		h.faults.Freeze()
 		return CodeLost
 	}},
-	{name: "guard terminated", hit: func(t *testing.T, h *holder) int {
+	{name: "guard terminated", hit: func(t *testing.T, h *faultyHolder) int {
 		t.Helper()
 		testclient.Must(t, syscall.Kill(h.guard, syscall.SIGTERM))
 		h.finish()
 		return 5
 	}},
-	{name: "guard killed", hit: func(t *testing.T, h *holder) int {
+	{name: "guard killed", hit: func(t *testing.T, h *faultyHolder) int {
 		t.Helper()
 		testclient.Must(t, syscall.Kill(h.guard, syscall.SIGKILL))
 		return 128 + int(syscall.SIGKILL)
 	}},
-	{name: "command stopped, then partition", expires: true, hit: func(t *testing.T, h *holder) int {
+	{name: "command stopped, then partition", hit: func(t *testing.T, h *faultyHolder) int {
 		t.Helper()
-		testclient.Must(t, syscall.Kill(-h.command, syscall.SIGSTOP))
+		testclient.Must(t, syscall.Kill(-h.pid, syscall.SIGSTOP))
 		h.faults.Freeze()
 		return CodeLost
 	}},
-	{name: "command terminated", hit: func(t *testing.T, h *holder) int {
+	{name: "command terminated", hit: func(t *testing.T, h *faultyHolder) int {
 		t.Helper()
-		testclient.Must(t, syscall.Kill(h.command, syscall.SIGTERM))
+		testclient.Must(t, syscall.Kill(h.pid, syscall.SIGTERM))
 		return h.terminated()
 	}},
-	{name: "command killed", hit: func(t *testing.T, h *holder) int {
+	{name: "command killed", hit: func(t *testing.T, h *faultyHolder) int {
 		t.Helper()
-		testclient.Must(t, syscall.Kill(h.command, syscall.SIGKILL))
+		testclient.Must(t, syscall.Kill(h.pid, syscall.SIGKILL))
 		return 128 + int(syscall.SIGKILL)
 	}},
-	{name: "session ended by an operator", early: true, hit: func(t *testing.T, h *holder) int {
+	{name: "session ended by an operator", early: true, hit: func(t *testing.T, h *faultyHolder) int {
 		t.Helper()
 		id, err := strconv.ParseUint(strings.TrimPrefix(h.acquired.Session, "0x"), 16, 64)
 		testclient.Must(t, err)
@@ -132,7 +131,7 @@ var lockFaults = []struct {
 }
 
 // terminated returns the exit code after a SIGTERM.
-func (h *holder) terminated() int {
+func (h *faultyHolder) terminated() int {
 	if h.deaf {
 		h.finish()
 		return 5
@@ -219,13 +218,13 @@ func lockFault(t *testing.T, seed uint64, measured *margins) {
 		script += "trap '' TERM; "
 	}
 	script += background.script + " echo ready >&8; while :; do sleep 0.1; done"
-	h := &holder{deaf: deaf, faults: proxy.Faults()}
+	h := &faultyHolder{deaf: deaf, faults: proxy.Faults()}
 	h.program = launch(t, []string{"CURATOR_CONNECT=" + proxy.Addr() + root, mark}, "", "lock", "--json",
 		"--session-timeout", faultTimeout.String(), "--grace", faultGrace.String(), "--margin", faultMargin.String(),
 		"--cgroup="+strconv.FormatBool(cgroup), "/l", "--", "sh", "-c", script)
 	h.acquired = h.await("acquired")
-	h.command = h.await("started").PID
-	h.guard = parentOf(t, h.command)
+	h.pid = h.await("started").PID
+	h.guard = parentOf(t, h.pid)
 	dead, err := awaitReady(alive)
 	testclient.Must(t, err)
 
@@ -247,10 +246,14 @@ func lockFault(t *testing.T, seed uint64, measured *margins) {
 	}
 	select {
 	case at := <-dead:
+		// Both are later than the end of the last process, by the time that it takes to notice it.
+		if gone := h.seen(guard.Gone); gone != nil && gone.Time.Before(at) {
+			at = gone.Time
+		}
 		if !fault.early {
 			measured.add(fault.name, granted.Sub(at))
 		}
-		if fault.expires && granted.Before(at) {
+		if !fault.early && granted.Before(at) {
 			t.Errorf("%s: dead %v late", story, at.Sub(granted))
 		}
 	case <-time.After(time.Minute):

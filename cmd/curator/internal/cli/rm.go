@@ -23,12 +23,17 @@ type removal struct {
 }
 
 func (a *app) rm() *cobra.Command {
-	var r removal
+	var (
+		r removal
+		f fence
+	)
 	cmd := &cobra.Command{
-		Use:   "rm PATH...",
-		Short: "Delete nodes",
+		Use:     "rm PATH...",
+		Aliases: []string{"delete"},
+		Short:   "Delete nodes",
 		Long: `Rm deletes nodes, with -r also all nodes below them. It does not delete the root or what is the servers' own.
-Two rm -r of a path may run at once, and a node that is created below the path meanwhile is deleted too.`,
+Two rm -r of a path may run at once, and a node that is created below the path meanwhile is deleted too.
+` + fenceHelp,
 		Args: usageArgs(cobra.MinimumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			for _, path := range args {
@@ -39,7 +44,7 @@ Two rm -r of a path may run at once, and a node that is created below the path m
 					return usage(errors.New(path + ": is not deleted: it is the root, or the servers' own"))
 				}
 			}
-			return a.withClient(cmd, func(ctx context.Context, client *framework.Client) error {
+			return a.fencedClient(cmd, f, func(ctx context.Context, client *framework.Client) error {
 				for _, path := range args {
 					if err := a.remove(ctx, client, path, r); err != nil {
 						return err
@@ -50,6 +55,7 @@ Two rm -r of a path may run at once, and a node that is created below the path m
 		},
 		ValidArgsFunction: a.completePath,
 	}
+	f.register(cmd)
 	fs := cmd.Flags()
 	fs.BoolVarP(&r.recursive, "recursive", "r", false, "delete all nodes below first")
 	fs.BoolVarP(&r.force, "force", "f", false, "succeed if the node does not exist")

@@ -13,12 +13,16 @@ import (
 func init() { commands = append(commands, (*app).set) }
 
 func (a *app) set() *cobra.Command {
-	var version int32
+	var (
+		version int32
+		f       fence
+	)
 	cmd := &cobra.Command{
 		Use:   "set PATH [DATA]",
 		Short: "Set the data of a node",
 		Long: `Set sets the data of a node that exists: to the argument, or to all of the standard input, byte for byte.
-With --version it fails if the node has another version by now.`,
+With --version it fails if the node has another version by now.
+` + fenceHelp,
 		Example: `  curator get /config | sed s/old/new/ | curator set /config --version 7
   curator set /flag on`,
 		Args: usageArgs(cobra.RangeArgs(1, 2)),
@@ -27,7 +31,7 @@ With --version it fails if the node has another version by now.`,
 			if err != nil {
 				return err
 			}
-			return a.withClient(cmd, func(ctx context.Context, client *framework.Client) error {
+			return a.fencedClient(cmd, f, func(ctx context.Context, client *framework.Client) error {
 				s, err := client.SetData().WithVersion(version).ForPath(ctx, args[0], data)
 				if err != nil || a.format == output.Table {
 					return err
@@ -42,6 +46,7 @@ With --version it fails if the node has another version by now.`,
 		},
 		ValidArgsFunction: a.completePath,
 	}
+	f.register(cmd)
 	cmd.Flags().Int32Var(&version, "version", -1, "set it only in this version")
 	return cmd
 }

@@ -185,7 +185,7 @@ func (g *guard) terminate(reason string) {
 	}
 	g.phase, g.reason = terminating, reason
 	g.killAt = min(Now().Add(g.conf.Grace), g.killTime())
-	_ = send(g.report, Report{Event: Terminating, Reason: reason, At: Now()})
+	_ = send(g.report, Report{Event: Terminating, Reason: reason, Lost: g.lost, At: Now()})
 	switch {
 	case g.exited:
 		signalDescendants(syscall.SIGTERM)
@@ -210,7 +210,7 @@ func (g *guard) beginKilling(reason string) {
 		g.reason = reason
 	}
 	g.kill()
-	_ = send(g.report, Report{Event: Killing, Reason: g.reason, At: Now()}) // a full pipe does not delay the kill
+	_ = send(g.report, Report{Event: Killing, Reason: g.reason, Lost: g.lost, At: Now()}) // a full pipe does not delay the kill
 }
 
 // kill is one round of SIGKILL.

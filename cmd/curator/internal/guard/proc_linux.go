@@ -115,6 +115,9 @@ func signalDescendants(sig syscall.Signal) {
 			_ = syscall.Kill(p.pid, sig)
 		case err == nil:
 			if again, ok := readProcess(p.pid); ok && again.started == p.started {
+				if sig == syscall.SIGKILL { // to end takes time of a processor, too
+					_ = unix.Setpriority(unix.PRIO_PROCESS, p.pid, -20)
+				}
 				_ = unix.PidfdSendSignal(fd, sig, nil, 0)
 			}
 			_ = unix.Close(fd)

@@ -87,7 +87,8 @@ type supervisor struct {
 	pid       int        // of the command
 	end       guard.Time // the earliest end of the session, by the newest proof
 	destroyAt guard.Time // when a guard that has not done its work is not waited for
-	exited    *int       // the exit code of the command, if it has ended by itself
+	exited    *int       // the exit code of the command, if the guard has reported it
+	lost      bool       // the guard stops the command because the session is near its end
 }
 
 // Command runs a command until it ends or the hold is lost, and returns when nothing of it is left.
@@ -170,12 +171,13 @@ func (s *supervisor) prove() bool {
 		return false
 	}
 	s.end = end
-	s.destroyAt = end.Add(-s.Margin / 2)
+	s.destroyAt = end.Add(-s.Margin * 3 / 4)
 	return true
 }
 
 // report passes what the guard reports on.
 func (s *supervisor) report(r guard.Report) {
+	s.lost = s.lost || r.Lost
 	e := Event{Event: r.Event, Reason: r.Reason}
 	switch r.Event {
 	case guard.Started:
@@ -198,7 +200,7 @@ func (s *supervisor) destroy(reason string, lost bool) Outcome {
 	case code < 0: // the guard has reaped it, and did not say so any more
 		code = 128 + int(syscall.SIGKILL)
 	}
-	return s.outcome(code, lost && s.exited == nil, reason, at)
+	return s.outcome(code, s.lost || lost && s.exited == nil, reason, at)
 }
 
 func (s *supervisor) outcome(code int, lost bool, reason string, at guard.Time) Outcome {
