@@ -22,7 +22,6 @@ import (
 	"github.com/gocurator/curator/cmd/curator/internal/output"
 	"github.com/gocurator/curator/cmd/curator/internal/run"
 	"github.com/gocurator/curator/framework"
-	"github.com/gocurator/curator/recipes/leader"
 	"github.com/gocurator/curator/recipes/locks"
 )
 
@@ -273,7 +272,7 @@ func startCode(err error) int {
 }
 
 func init() {
-	commands = append(commands, (*app).lock, (*app).semaphore, (*app).elect)
+	commands = append(commands, (*app).lock, (*app).semaphore)
 }
 
 func (a *app) lock() *cobra.Command {
@@ -327,40 +326,5 @@ func (a *app) semaphore() *cobra.Command {
 	h.flags(cmd)
 	cmd.Flags().BoolVar(&h.try, "try", false, "do not wait for others")
 	cmd.Flags().IntVarP(&permits, "permits", "n", 1, "how many may hold it at a time")
-	return cmd
-}
-
-func (a *app) elect() *cobra.Command {
-	// A leader without a connection leads on as long as its session lives, as a lock is held.
-	h := &holdCommand{app: a, options: []framework.Option{
-		framework.WithConnectionStateErrorPolicy(framework.SessionErrorPolicy{}),
-	}}
-	cmd := &cobra.Command{
-		Use:   "elect PATH -- COMMAND [ARGUMENT...]",
-		Short: "Run a command while leading",
-		Long: "Elect takes part in the election of a path, and runs a command while it leads.\n" +
-			"It resigns when the command ends. In Java: LeaderLatch.\n" + holdHelp,
-	}
-	var id string
-	h.acquire = func(ctx context.Context, client *framework.Client, path string, wait time.Duration) (*acquired, error) {
-		if wait >= 0 {
-			var cancel context.CancelFunc
-			ctx, cancel = context.WithTimeoutCause(ctx, wait, locks.ErrNotAcquired)
-			defer cancel()
-		}
-		latch := leader.NewLeaderLatch(client, path, leader.WithID(id))
-		if err := latch.Start(); err != nil {
-			return nil, err
-		}
-		leadership, err := latch.Await(ctx)
-		if err != nil {
-			_ = latch.Close() // the end of the session deletes its node too
-			return nil, errors.Join(err, context.Cause(ctx))
-		}
-		return &acquired{leadership.Path(), leadership.Context(), func(context.Context) error { return latch.Close() }}, nil
-	}
-	h.flags(cmd)
-	host, _ := os.Hostname()
-	cmd.Flags().StringVar(&id, "id", host, "the name of this participant, for whoever looks")
 	return cmd
 }

@@ -199,9 +199,8 @@ func (c Config) mechanism() (sasl.Mechanism, error) {
 	}), nil
 }
 
-// Client returns a client that is connected. The caller closes it. Its error wraps ErrNotConnected if no server was
-// reached in time.
-func (c Config) Client(ctx context.Context, opts ...framework.Option) (*framework.Client, error) {
+// Start returns a client that is started, and connects in the background. The caller closes it.
+func (c Config) Start(opts ...framework.Option) (*framework.Client, error) {
 	own, err := c.options()
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", framework.ErrBadArguments, err)
@@ -212,6 +211,16 @@ func (c Config) Client(ctx context.Context, opts ...framework.Option) (*framewor
 	}
 	if err := client.Start(); err != nil {
 		_ = client.Close() // what failed is said already
+		return nil, err
+	}
+	return client, nil
+}
+
+// Client returns a client that is connected. The caller closes it. Its error wraps ErrNotConnected if no server was
+// reached in time.
+func (c Config) Client(ctx context.Context, opts ...framework.Option) (*framework.Client, error) {
+	client, err := c.Start(opts...)
+	if err != nil {
 		return nil, err
 	}
 	wait, cancel := context.WithTimeout(ctx, c.Timeout)

@@ -60,6 +60,7 @@ type Event struct {
 	SessionTimeout int64     `json:"sessionTimeoutMs,omitempty"`
 	PID            int       `json:"pid,omitempty"`
 	Signal         string    `json:"signal,omitempty"`
+	Address        string    `json:"address,omitempty"`
 	Reason         string    `json:"reason,omitempty"`
 	Code           *int      `json:"code,omitempty"`
 	Margin         *int64    `json:"marginMs,omitempty"`
