@@ -17,7 +17,8 @@ type Mechanism interface {
 	Start(ctx context.Context, host string) (Exchange, error)
 }
 
-// Exchange is the login of one connection. It belongs to one goroutine.
+// Exchange is the login of one connection: one call at a time, perhaps on several goroutines. A call that does not
+// return in the time for the connect, panics or ends its goroutine ends the connection, and there is no further one.
 type Exchange interface {
 	// Next takes the token of the server, and returns the next one for it. The first call gets nil, before the server
 	// was asked. Later the token is nil if the server has sent none, which is not the same as an empty one. If done is

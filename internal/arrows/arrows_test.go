@@ -43,7 +43,7 @@ var rules = []rule{
 		"internal/errtext", "internal/instrument", "internal/jute", "internal/usercode",
 	}},
 	{pkg: "internal/hook", imports: []string{"internal/telemetry"}},
-	{pkg: "internal/wire", imports: []string{"internal/jute", "sasl"}},
+	{pkg: "internal/wire", imports: []string{"internal/jute", "internal/usercode", "sasl"}},
 	{pkg: "internal/exec", imports: []string{
 		"internal/errtext", "internal/dispatch", "internal/jute", "internal/telemetry", "internal/usercode", "internal/wire",
 	}},

@@ -15,6 +15,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/gocurator/curator/internal/jute"
+	"github.com/gocurator/curator/internal/usercode"
 	"github.com/gocurator/curator/sasl"
 )
 
@@ -502,7 +503,7 @@ func (c *Conn) dial(string, string, time.Duration) (net.Conn, error) {
 		return nil, err
 	}
 	l := newLink(c, &attempt{Conn: nc, target: t}, t.server)
-	l.exchange = exchange
+	l.exchange, l.loginEnd = exchange, start.Add(patience)
 	_ = nc.SetDeadline(start.Add(patience))
 	c.mu.Lock()
 	c.dialed = l
@@ -518,14 +519,20 @@ func (c *Conn) order() {
 	if c.cfg.Order == nil {
 		return
 	}
-	servers, version, ask := c.hosts.unordered()
-	if !ask {
-		return
+	if servers, version, ask := c.hosts.unordered(); ask {
+		c.orderList(servers, version)
 	}
+}
+
+// orderList asks the program for the order of this version of the list.
+func (c *Conn) orderList(servers []string, version int) {
 	ctx, cancel := context.WithTimeout(c.ctx, minPatience)
 	defer cancel()
 	ordered, err := call(ctx, c.hosts, "order the servers",
 		func() ([]string, error) { return c.cfg.Order(ctx, slices.Clone(servers)), nil }, nil)
+	if p := (*usercode.Panic)(nil); errors.As(err, &p) {
+		c.cfg.Logger.ErrorContext(ctx, "panic in the order of the servers", slog.Any("error", err))
+	}
 	if err == nil {
 		c.hosts.setOrder(ordered, version)
 	}

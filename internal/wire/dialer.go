@@ -8,6 +8,8 @@ import (
 	"os"
 	"sync/atomic"
 	"time"
+
+	"github.com/gocurator/curator/internal/usercode"
 )
 
 // attempt is a connection to a target. It keeps the first error, the reason of the failure: the library and the link
@@ -100,7 +102,8 @@ func withoutContext(err error) error {
 var errBusy = errors.New("still busy with an earlier call")
 
 // call runs fn, a function of the program, on a goroutine of its own: if it ignores the end of ctx it delays nothing,
-// and its late result is discarded. There is one call with a key at a time.
+// and its late result is discarded. There is one call with a key at a time. A panic is an error, as is the end of the
+// goroutine.
 func call[T any](ctx context.Context, h *Hosts, key string, fn func() (T, error), discard func(T)) (T, error) {
 	type result struct {
 		value T
@@ -113,19 +116,23 @@ func call[T any](ctx context.Context, h *Hosts, key string, fn func() (T, error)
 	results := make(chan result)
 	go func() {
 		defer h.leave(key, done)
-		v, err := fn()
-		select {
-		case results <- result{v, err}:
-			return
-		case <-ctx.Done():
-		}
-		select { // both may have been ready
-		case results <- result{v, err}:
-		default:
-			if err == nil && discard != nil {
-				discard(v)
+		r := result{err: usercode.Exited(key)}
+		defer func() { // also when fn ends the goroutine
+			select {
+			case results <- r:
+				return
+			case <-ctx.Done():
 			}
-		}
+			select { // both may have been ready
+			case results <- r:
+			default:
+				if r.err == nil && discard != nil {
+					discard(r.value)
+				}
+			}
+		}()
+		defer usercode.Catch(key, &r.err)
+		r.value, r.err = fn()
 	}()
 	select {
 	case r := <-results:

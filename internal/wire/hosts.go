@@ -3,6 +3,7 @@ package wire
 import (
 	"context"
 	"errors"
+	"maps"
 	"math/rand/v2"
 	"net"
 	"net/netip"
@@ -70,6 +71,8 @@ type Hosts struct {
 	failing    bool                     // the first failure was reported, and no server was well since
 	wasServed  bool                     // the servers serve this client, as far as is known
 	refusals   map[string]error         // why servers refuse the login, since the last connection; may be nil
+	refusing   map[string]error         // the same, of names whose other addresses are still to be tried; may be nil
+	single     bool                     // the last try is outside of a pass: of one address, whatever others there are
 	calls      map[string]chan struct{} // closed when the running function of the program with this key returns
 }
 
@@ -110,6 +113,8 @@ func (h *Hosts) update(servers []string) {
 	rand.Shuffle(len(servers), func(i, j int) { h.servers[i], h.servers[j] = h.servers[j], h.servers[i] })
 	h.version++
 	h.first, h.rest, h.isNew, h.ordered = nil, nil, true, false
+	h.refusing, h.single = nil, true
+	maps.DeleteFunc(h.refusals, func(server string, _ error) bool { return !slices.Contains(servers, server) })
 }
 
 // unordered returns the servers if the next pass is to ask the program for their order: in the first pass since a server
@@ -173,7 +178,7 @@ func (h *Hosts) begin() {
 	for i := range h.servers {
 		h.rest = append(h.rest, target{server: h.servers[(from+i)%len(h.servers)]})
 	}
-	if h.ordered && h.flaps > 0 {
+	if h.ordered && h.flaps > 0 && slices.Contains(h.servers, h.last.server) {
 		flapping := func(t target) bool { return t.server == h.last.server }
 		h.rest = append(slices.DeleteFunc(h.rest, flapping), target{server: h.last.server})
 	}
@@ -238,7 +243,8 @@ func (h *Hosts) pick(limit time.Duration) (target, time.Duration) {
 		h.begin()
 	}
 	var t target
-	if h.first != nil {
+	h.single = h.first != nil
+	if h.single {
 		t, h.first = *h.first, nil
 	} else {
 		t, h.rest = h.rest[0], h.rest[1:]
@@ -260,6 +266,7 @@ func (h *Hosts) expand(server string, addresses []string) target {
 		all = append(all, target{server, a})
 	}
 	h.rest = append(all[1:len(addresses):len(addresses)], h.rest...)
+	delete(h.refusing, server)
 	h.passSize += len(addresses) - 1
 	return all[0]
 }
@@ -276,7 +283,7 @@ func (h *Hosts) established(c *Conn) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.proof = &proof{c, time.Now(), c.lastAnswer.Load()}
-	h.failure, h.refusals, h.wasServed = nil, nil, true
+	h.failure, h.refusals, h.refusing, h.wasServed = nil, nil, nil, true
 }
 
 // served reports whether the servers serve this client without a login that it lacks, as far as is known.
@@ -297,12 +304,36 @@ func (h *Hosts) refused() {
 func (h *Hosts) refusal() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	why := h.refusals[h.last.server]
 	for _, server := range h.servers {
-		if h.refusals[server] == nil {
+		refusal := h.refusals[server]
+		if refusal == nil {
 			return nil
 		}
+		if why == nil { // the last try was of a server that is gone from the list
+			why = refusal
+		}
 	}
-	return h.refusals[h.last.server]
+	return why
+}
+
+// noteRefusal records that the last target has refused the login, or else has failed. A name may stand for several
+// servers: it refuses the login when each of its addresses was tried, and one has refused. mu is held.
+func (h *Hosts) noteRefusal(err error) {
+	server := h.last.server
+	if errors.Is(err, zk.ErrAuthFailed) {
+		if h.refusals == nil {
+			h.refusals = make(map[string]error)
+		}
+		if h.refusing == nil {
+			h.refusing = make(map[string]error)
+		}
+		h.refusing[server] = err
+	}
+	untried := h.single || slices.ContainsFunc(h.rest, func(t target) bool { return t.server == server })
+	if why := h.refusing[server]; why != nil && (!untried || h.refusals[server] != nil) {
+		h.refusals[server] = why
+	}
 }
 
 // lost records the end of an established connection. It evaluates that connection now, so that the next failure to
@@ -320,12 +351,7 @@ func (h *Hosts) failed(err error) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.failure = err
-	if errors.Is(err, zk.ErrAuthFailed) {
-		if h.refusals == nil {
-			h.refusals = make(map[string]error)
-		}
-		h.refusals[h.last.server] = err
-	}
+	h.noteRefusal(err)
 	h.timedOut = h.timedOut || time.Since(h.tried) >= h.patience
 	first := !h.failing
 	h.failing = true

@@ -47,6 +47,7 @@ type link struct {
 	overOnce sync.Once
 
 	exchange      sasl.Exchange // the login; nil without one
+	loginEnd      time.Time     // when the time for the login is over
 	authSent      int           // number of credentials that were sent before the connection was established
 	handshakeDone bool          // the connect response was read
 	connectSent   bool          // the connect request was sent

@@ -31,7 +31,7 @@ func (c *Conn) startLogin(ctx context.Context, t target) (sasl.Exchange, error) 
 	if err != nil {
 		return nil, fmt.Errorf("%s: login: %w", t.server, err)
 	}
-	exchange, err := call(ctx, c.hosts, "log in to "+t.server,
+	exchange, err := call(ctx, c.hosts, loginCall(t),
 		func() (sasl.Exchange, error) { return c.cfg.Login.Start(ctx, host) }, nil)
 	if err == nil && exchange == nil {
 		err = errors.New("the mechanism has returned no exchange")
@@ -42,15 +42,20 @@ func (c *Conn) startLogin(ctx context.Context, t target) (sasl.Exchange, error) 
 	return exchange, nil
 }
 
+// loginCall is the key of all calls of the mechanism for a server, for [call].
+func loginCall(t target) string { return "log in to " + t.server }
+
 // login logs in, between the answer to the connect request and everything else: a server that requires a login refuses
 // even pings before it. It runs on the goroutine that reads, while no other one writes.
 func (l *link) login() error {
 	if l.exchange == nil {
 		return nil
 	}
+	ctx, cancel := context.WithDeadline(l.c.ctx, l.loginEnd)
+	defer cancel()
 	var token []byte
 	for round := range maxRounds {
-		reply, done, err := l.exchange.Next(token)
+		reply, done, err := l.nextToken(ctx, token)
 		if err != nil || done {
 			return err
 		}
@@ -62,6 +67,22 @@ func (l *link) login() error {
 		}
 	}
 	return fmt.Errorf("%w: the login has no end", zk.ErrAuthFailed)
+}
+
+// nextToken asks the mechanism for its next token. The deadline of the connection does not end a mechanism that waits.
+func (l *link) nextToken(ctx context.Context, token []byte) (reply []byte, done bool, err error) {
+	type next struct {
+		reply []byte
+		done  bool
+	}
+	n, err := call(ctx, l.c.hosts, loginCall(l.c.targetOf(l)), func() (n next, err error) {
+		n.reply, n.done, err = l.exchange.Next(token)
+		return n, err
+	}, nil)
+	if err != nil {
+		return nil, false, withoutContext(err)
+	}
+	return n.reply, n.done, nil
 }
 
 // loginError says what a refusal means. The first token asks for the mechanism, and has no secret. A server that requires

@@ -29,6 +29,10 @@ func (c *Conn) move(l *link, version int) {
 	if remote := l.RemoteAddr(); remote != nil {
 		here = remote.String()
 	}
+	if c.cfg.Order != nil {
+		servers, version := c.hosts.list()
+		c.orderList(servers, version)
+	}
 	known := slices.ContainsFunc(c.targets(), func(t target) bool { return t.address == here })
 	if known || !c.hosts.isCurrent(version) {
 		return
