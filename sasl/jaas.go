@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 )
 
@@ -18,7 +19,8 @@ type Login struct {
 // Java's default. digest.FromLogin and kerberos.FromLogin make a mechanism of it. Java takes the file from the system
 // property java.security.auth.login.config, and the section from zookeeper.sasl.clientconfig.
 //
-// Of several modules in the section the first counts. System properties in values, as in "${user.home}/zk.keytab", are
+// Of several modules in the section the first counts. A backslash in a quoted value means what it does in Java: two
+// are one, and one before a quote keeps the quote. System properties in values, as in "${user.home}/zk.keytab", are
 // unknown here and an error.
 func FromJAAS(file, section string) (Login, error) {
 	text, err := os.ReadFile(file)
@@ -185,12 +187,9 @@ func (p *jaasParser) next() {
 	}
 	switch c := p.rest[0]; {
 	case c == '"':
-		end := strings.IndexAny(p.rest[1:], "\"\n")
-		if end < 0 || p.rest[1+end] == '\n' {
+		if p.token, p.rest, p.quoted = cutQuoted(p.rest[1:]); !p.quoted {
 			p.err = errQuote
-			return
 		}
-		p.token, p.quoted, p.rest = p.rest[1:1+end], true, p.rest[end+2:]
 	case strings.IndexByte("{};=", c) >= 0:
 		p.token, p.rest = p.rest[:1], p.rest[1:]
 	default:
@@ -200,6 +199,51 @@ func (p *jaasParser) next() {
 		}
 		p.token, p.rest = p.rest[:end], p.rest[end:]
 	}
+}
+
+// escapes are the letters that stand for another character behind a backslash. Other characters stand for themselves.
+var escapes = map[byte]byte{'a': 7, 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t', 'v': '\v'}
+
+// cutQuoted returns a value, whose quote has begun, as Java's StreamTokenizer reads it, and the text behind it. It
+// returns false if the quote does not end in its line.
+func cutQuoted(s string) (value, rest string, ok bool) {
+	var b strings.Builder
+	for i := 0; i < len(s) && s[i] != '\n'; i++ {
+		switch {
+		case s[i] == '"':
+			return b.String(), s[i+1:], true
+		case s[i] != '\\':
+			b.WriteByte(s[i])
+			continue
+		}
+		i++
+		octal := octalDigits(s[i:])
+		switch {
+		case i == len(s) || s[i] == '\n':
+			return "", "", false
+		case octal > 0:
+			n, _ := strconv.ParseUint(s[i:i+octal], 8, 8)
+			b.WriteRune(rune(n))
+			i += octal - 1
+		case escapes[s[i]] != 0:
+			b.WriteByte(escapes[s[i]])
+		default:
+			b.WriteByte(s[i])
+		}
+	}
+	return "", "", false
+}
+
+// octalDigits returns how many characters of s are the number of a character: at most three, and no more than \377.
+func octalDigits(s string) int {
+	n := 0
+	for n < len(s) && n < 3 && '0' <= s[n] && s[n] <= '7' {
+		n++
+	}
+	if n == 3 && s[0] > '3' {
+		n = 2
+	}
+	return n
 }
 
 // skip skips space and comments, and reports whether anything follows.

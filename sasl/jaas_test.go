@@ -43,7 +43,7 @@ func TestFromJAAS(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if user, password, ok := l.Password(); user != "bob" || password != `a{b};c=d//e \p` || !ok {
+	if user, password, ok := l.Password(); user != "bob" || password != "a{b};c=d//e p" || !ok {
 		t.Errorf("user %q, password %q, %v", user, password, ok)
 	}
 	if l, err = FromJAAS(file, "Kerberos"); err != nil {
@@ -103,6 +103,30 @@ func TestLoginShowsNoSecret(t *testing.T) {
 			if got := fmt.Sprintf(verb, v); strings.Contains(got, "a{b}") || i < 3 && !strings.Contains(got, "Client") {
 				t.Errorf("%s of %T is %s", verb, v, got)
 			}
+		}
+	}
+}
+
+// Java reads the escapes of a quoted value: the words on the right are what its Configuration has for those on the left.
+func TestJAASEscapes(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		`"b\"ob"`: `b"ob`, `"a\\b"`: `a\b`, `"a\tb\n\r\f\v\a\b"`: "a\tb\n\r\f\v\a\b", `"\q\;"`: "q;", `"\\"`: `\`,
+		`"\101x\0"`: "Ax\x00", `"\377\477"`: "ÿ'7", `"\18"`: "\x018", `"zoë\ë"`: "zoëë", `a\b`: `a\b`,
+	} {
+		l, err := parseJAAS("Client { m required password="+text+" b=c; };", "")
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		if got, _ := l.Option("password"); got != want {
+			t.Errorf("%s is %q, want %q", text, got, want)
+		}
+	}
+	for _, text := range []string{`"hidden\"`, `"hidden\`, "\"hidden\\\n\"", `"\`} {
+		if _, err := parseJAAS("Client { m required password="+text+"; };", ""); err == nil ||
+			strings.Contains(err.Error(), "hidden") {
+			t.Errorf("%s: %v", text, err)
 		}
 	}
 }
