@@ -8,6 +8,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/gocurator/curator/internal/usercode"
 )
 
 // ServerOrder is the order in which a client tries the servers when it has no connection. It stays with a server that it
@@ -81,8 +83,10 @@ func orderByLatency(ctx context.Context, c *config, servers []string) []string {
 	start := time.Now()
 	for _, server := range servers {
 		wg.Go(func() {
-			nc, err := c.dial(ctx, "tcp", server)
-			if err != nil {
+			var nc net.Conn
+			var err error
+			panicked := usercode.Call("the dialer", func() { nc, err = c.dial(ctx, "tcp", server) })
+			if panicked != nil || err != nil || nc == nil { // the try to connect reports it
 				return
 			}
 			after := time.Since(start)

@@ -104,3 +104,29 @@ func TestServerOrderLocalFirst(t *testing.T) {
 		}
 	}
 }
+
+// A dialer that returns nothing, or panics, has failed.
+func TestServerOrderByLatencyOfADialerThatMisbehaves(t *testing.T) {
+	t.Parallel()
+	for name, fail := range map[string]func(){"returns nothing": func() {}, "panics": func() { panic("oops") }} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			addr, chroot := split(testenv.ConnectString(t))
+			var asked atomic.Int64
+			client := newClient(t, "none:1,"+addr+chroot, framework.WithServerOrder(framework.ByLatency()),
+				framework.WithDialer(func(ctx context.Context, network, address string) (net.Conn, error) {
+					if address == "none:1" {
+						asked.Add(1)
+						fail()
+						return nil, nil //nolint:nilnil // the point
+					}
+					return (&net.Dialer{}).DialContext(ctx, network, address)
+				}))
+			start(t, client)
+			awaitConnected(t, client)
+			if asked.Load() == 0 {
+				t.Error("the latency was not measured")
+			}
+		})
+	}
+}
