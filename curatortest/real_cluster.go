@@ -16,9 +16,7 @@ import (
 //
 // To test reconfigurations, permit them, without the password they need otherwise:
 //
-//	cluster, err := curatortest.NewRealCluster(3,
-//		curatortest.WithConfig("reconfigEnabled", "true"),
-//		curatortest.WithSystemProperty("zookeeper.skipACL", "yes"))
+//	cluster, err := curatortest.NewRealCluster(3, curatortest.WithReconfig(), curatortest.WithoutACLs())
 //
 // In Java: TestingCluster.
 type RealCluster struct {

@@ -133,6 +133,13 @@ func (s *Server) Addr() string {
 	return s.memory
 }
 
+// ID returns the number of the server in its cluster, from 1 on; 0 if it stands alone.
+func (s *Server) ID() int { return s.member.ID() }
+
+// Spec returns the line of the cluster's configuration that describes the server, as "server.1=...", which a
+// reconfiguration takes; "" if it stands alone. It is that from the start, also for a server that has left.
+func (s *Server) Spec() string { return s.member.Spec() }
+
 // ConnectString returns the connect string of the server.
 func (s *Server) ConnectString() string { return s.Addr() }
 

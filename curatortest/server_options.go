@@ -251,6 +251,27 @@ func WithTLS(config *tls.Config) ServerOption {
 	return serverOption(func(o *serverOptions) { o.secure, o.config.Secure = config, true })
 }
 
+type reconfig struct{}
+
+// WithReconfig lets clients with the permission, see [WithSuperUser] and [WithoutACLs], change the members of a cluster.
+// A server that stands alone answers framework.ErrUnimplemented. A [Cluster] runs the servers that it was started with:
+// one of them that leaves follows on without a vote, and may join again. Others that join are in the configuration and do
+// not exist; those with a vote are missing from a majority. In Java: reconfigEnabled.
+func WithReconfig() Option { return reconfig{} }
+
+func (reconfig) apply(s *RealServer) { s.config["reconfigEnabled"] = "true" }
+
+func (reconfig) applyServer(o *serverOptions) { o.config.Reconfig = true }
+
+type withoutACLs struct{}
+
+// WithoutACLs permits every client everything, whatever the ACLs say. In Java: zookeeper.skipACL.
+func WithoutACLs() Option { return withoutACLs{} }
+
+func (withoutACLs) apply(s *RealServer) { s.props["zookeeper.skipACL"] = "yes" }
+
+func (withoutACLs) applyServer(o *serverOptions) { o.config.NoACL = true }
+
 type enforcedQuotas struct{}
 
 // WithEnforcedQuotas makes the hard limits of quotas hold: the server answers a write beyond one with

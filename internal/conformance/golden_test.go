@@ -18,53 +18,56 @@ import (
 
 var update = flag.Bool("update", false, "write into testdata what Apache ZooKeeper answers")
 
+// testdata is the directory of the scripts for servers as they are.
+const testdata = "testdata"
+
 // TestGolden plays the scripts in testdata, which hold the answers of Apache ZooKeeper.
 func TestGolden(t *testing.T) {
 	for _, r := range releases {
-		t.Run("in process "+r.name, func(t *testing.T) { playScripts(t, startOurs(t, r), r.scripts(t), false) })
+		t.Run("in process "+r.name, func(t *testing.T) { playScripts(t, startOurs(t, r), r.scripts(t, testdata), false) })
 	}
 	t.Run("real", func(t *testing.T) {
 		addr, r := startReal(t)
-		scripts := r.scripts(t)
+		scripts := r.scripts(t, testdata)
 		playScripts(t, addr, scripts, *update)
 		if *update {
-			if err := r.write(scripts); err != nil {
+			if err := r.write(scripts, testdata); err != nil {
 				t.Error(err)
 			}
 		}
 	})
 }
 
-// TestQuotas plays the scripts in testdata/quota. All releases answer the same. The quotas of "enforced" hold, those of
-// the other script are counted.
+// TestQuotas plays scripts with quotas that are counted, and that hold.
 func TestQuotas(t *testing.T) {
-	scripts, err := readScripts("testdata/quota")
-	if err != nil {
-		t.Fatal(err)
+	playWith(t, "testdata/counted")
+	playWith(t, "testdata/enforced", curatortest.WithEnforcedQuotas())
+}
+
+// TestWithoutACLs plays scripts on servers that permit everything.
+func TestWithoutACLs(t *testing.T) { playWith(t, "testdata/unguarded", curatortest.WithoutACLs()) }
+
+// playWith plays the scripts in a directory on servers with options.
+func playWith(t *testing.T, dir string, opts ...curatortest.Option) {
+	t.Helper()
+	var ours []curatortest.ServerOption
+	var theirs []curatortest.RealOption
+	for _, o := range opts {
+		ours, theirs = append(ours, o), append(theirs, o)
 	}
-	for _, s := range scripts {
-		t.Run(s.name(), func(t *testing.T) {
-			var ours []curatortest.ServerOption
-			var theirs []curatortest.RealOption
-			if s.name() == "enforced" {
-				ours, theirs = append(ours, curatortest.WithEnforcedQuotas()), append(theirs, curatortest.WithEnforcedQuotas())
-			}
-			for _, r := range releases {
-				t.Run("in process "+r.name, func(t *testing.T) {
-					playScripts(t, startOurs(t, r, ours...), []script{s}, false)
-				})
-			}
-			t.Run("real", func(t *testing.T) {
-				addr, _ := startReal(t, theirs...)
-				playScripts(t, addr, []script{s}, *update)
-				if *update {
-					if err := s.write(); err != nil {
-						t.Error(err)
-					}
-				}
-			})
-		})
+	for _, r := range releases {
+		t.Run("in process "+r.name, func(t *testing.T) { playScripts(t, startOurs(t, r, ours...), r.scripts(t, dir), false) })
 	}
+	t.Run("real", func(t *testing.T) {
+		addr, r := startReal(t, theirs...)
+		scripts := r.scripts(t, dir)
+		playScripts(t, addr, scripts, *update)
+		if *update {
+			if err := r.write(scripts, dir); err != nil {
+				t.Error(err)
+			}
+		}
+	})
 }
 
 func playScripts(t *testing.T, addr string, scripts []script, update bool) {

@@ -40,10 +40,10 @@ func releaseOf(tb testing.TB, server testenv.Instance) release {
 	return r
 }
 
-// scripts returns the scripts of testdata with the answers of the release.
-func (r release) scripts(tb testing.TB) []script {
+// scripts returns the scripts of a directory with the answers of the release.
+func (r release) scripts(tb testing.TB, from string) []script {
 	tb.Helper()
-	scripts, err := readScripts("testdata")
+	scripts, err := readScripts(from)
 	if err == nil && r.dir != "" {
 		scripts, err = overlayScripts(scripts, r.dir)
 	}
@@ -53,19 +53,20 @@ func (r release) scripts(tb testing.TB) []script {
 	return scripts
 }
 
-// write writes what was received into testdata: all of it, or for a release with a directory the cases that differ.
-func (r release) write(scripts []script) (err error) {
+// write writes what was received into a directory: all of it, or for a release with its own below that the cases that
+// differ.
+func (r release) write(scripts []script, into string) (err error) {
 	if r.dir == "" {
 		for _, s := range scripts {
 			err = errors.Join(err, s.write())
 		}
 		return err
 	}
-	base, err := readScripts("testdata")
+	base, err := readScripts(into)
 	if err != nil {
 		return err
 	}
-	dir := filepath.Join("testdata", r.dir)
+	dir := filepath.Join(into, r.dir)
 	if err := errors.Join(os.RemoveAll(dir), os.Mkdir(dir, 0o700)); err != nil {
 		return err
 	}

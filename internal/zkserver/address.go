@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net"
 	"strconv"
-	"strings"
 )
 
 // Address is the network address of a member.
@@ -21,17 +20,4 @@ func (a *Address) String() string {
 	return fmt.Sprintf("%s:%d:participant;%s",
 		net.JoinHostPort(a.Host, strconv.Itoa(a.QuorumPort)), a.ElectionPort,
 		net.JoinHostPort(a.ClientHost, strconv.Itoa(a.ClientPort)))
-}
-
-// membership returns the text of /zookeeper/config. It is empty for a standalone server, as in Apache ZooKeeper.
-func (c *Config) membership() []byte {
-	if c.standalone() {
-		return nil
-	}
-	var b strings.Builder
-	for i := range c.Addresses {
-		fmt.Fprintf(&b, "server.%d=%s\n", i+1, &c.Addresses[i])
-	}
-	b.WriteString("version=0")
-	return []byte(b.String())
 }

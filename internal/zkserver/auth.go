@@ -26,6 +26,10 @@ const (
 	anyone       = "anyone"
 )
 
+// everybody is the identity of clients that may do everything because the service has no permissions. Clients do not see
+// it.
+var everybody identity
+
 // identities are the identities of a connection.
 type identities []identity
 
@@ -75,7 +79,7 @@ func allowed(acl []zk.ACL, perms int32, ids identities) bool {
 		return true
 	}
 	for _, id := range ids {
-		if id.scheme == schemeSuper {
+		if id.scheme == schemeSuper || id == everybody {
 			return true
 		}
 	}
@@ -237,12 +241,15 @@ func hideDigests(acl []zk.ACL) []zk.ACL {
 
 // users returns the identities as whoAmI reports them.
 func (ids identities) users() []zk.ACL {
-	users := make([]zk.ACL, len(ids))
-	for i, id := range ids {
-		users[i] = zk.ACL{Scheme: id.scheme, ID: id.id}
-		if id.scheme == schemeDigest {
-			users[i].ID, _, _ = strings.Cut(id.id, ":")
+	users := make([]zk.ACL, 0, len(ids))
+	for _, id := range ids {
+		switch id.scheme {
+		case everybody.scheme:
+			continue
+		case schemeDigest:
+			id.id, _, _ = strings.Cut(id.id, ":")
 		}
+		users = append(users, zk.ACL{Scheme: id.scheme, ID: id.id})
 	}
 	return users
 }

@@ -1,6 +1,9 @@
 package zkserver
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // elect chooses the leader and the serving members, after members have started, stopped or been partitioned, or have
 // noticed that they are cut off.
@@ -24,7 +27,7 @@ func (s *Service) elect() {
 	}
 }
 
-func (s *Service) quorum() int { return len(s.members)/2 + 1 }
+func (s *Service) quorum() int { return s.ensemble.voters()/2 + 1 }
 
 // settleLeader decides whether the current leader keeps its quorum. A leader that is cut off leads again if the
 // partition ends before any member has noticed it.
@@ -35,7 +38,7 @@ func (s *Service) settleLeader() {
 	}
 	s.leader, s.cutLeader = nil, nil
 	switch {
-	case leader == nil || !leader.actsAsLeader():
+	case leader == nil || !leader.actsAsLeader() || !leader.votes():
 	case s.followersOf(leader, true) >= s.quorum():
 		s.leader = leader
 	case s.config.SyncLimit == 0:
@@ -44,13 +47,13 @@ func (s *Service) settleLeader() {
 	}
 }
 
-// followersOf counts followers of a leader. With sameSide it counts the members on its side of the partition that
+// followersOf counts followers of a leader that have a vote. With sameSide it counts the members on its side of the partition that
 // follow it or may follow it. Otherwise it counts the members on other sides that have not noticed yet that they are
 // cut off.
 func (s *Service) followersOf(leader *Member, sameSide bool) int {
 	n := 0
 	for _, m := range s.members {
-		if m.up && (m.side == leader.side) == sameSide && (m.follows(leader) || sameSide && m.leader == nil) {
+		if m.up && m.votes() && (m.side == leader.side) == sameSide && (m.follows(leader) || sameSide && m.leader == nil) {
 			n++
 		}
 	}
@@ -98,7 +101,13 @@ func (s *Service) electNew() {
 		}
 	}
 	for _, candidates := range sides {
-		if len(candidates) >= s.quorum() {
+		votes := 0
+		for _, m := range candidates {
+			if m.votes() {
+				votes++
+			}
+		}
+		if votes >= s.quorum() {
 			s.lead(candidates)
 		}
 	}
@@ -107,8 +116,9 @@ func (s *Service) electNew() {
 // lead makes one of the members the leader of all of them. A new leader begins a new epoch, and gives each session its
 // full timeout again.
 func (s *Service) lead(members []*Member) {
-	leader := members[0]
-	for _, m := range members {
+	voters := slices.DeleteFunc(slices.Clone(members), func(m *Member) bool { return !m.votes() })
+	leader := voters[0]
+	for _, m := range voters {
 		if m.lag == 0 {
 			leader = m
 			break

@@ -52,7 +52,7 @@ func newMember(s *Service, number int) *Member {
 		service:    s,
 		number:     number,
 		up:         true,
-		tree:       newTree(s.config.membership(), s.began),
+		tree:       newTree(s.configuration(), s.began),
 		conns:      map[*conn]struct{}{},
 		local:      map[int64]*session{},
 		unreported: map[int64]*session{},
@@ -79,6 +79,9 @@ func (m *Member) Serve(nc net.Conn) { m.ServeCertified(nc, nil) }
 // ServeCertified is Serve for a client with a verified certificate; it may be nil.
 func (m *Member) ServeCertified(nc net.Conn, cert *x509.Certificate) {
 	ids := identities{{schemeIP, loopback}}
+	if m.service.config.NoACL {
+		ids.add(everybody)
+	}
 	if cert != nil {
 		subject, err := subjectOf(cert)
 		if err != nil {

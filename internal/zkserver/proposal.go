@@ -76,10 +76,8 @@ func (p *proposal) add(r *jute.Request) jute.Code {
 		return p.setData(r)
 	case jute.OpSetACL:
 		return p.setACL(r)
-	case jute.OpCheck:
-		return p.check(r)
 	}
-	return jute.CodeReconfigDisabled // reconfig is disabled by default
+	return p.check(r)
 }
 
 func (p *proposal) create(r *jute.Request) jute.Code {

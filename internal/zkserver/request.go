@@ -111,11 +111,14 @@ func (c *conn) write(h jute.RequestHeader, r *jute.Request, invalid error) bool 
 		tree: s.leader.tree, session: c.session.id, ids: c.ids, schemes: s.schemes, enforceQuota: s.config.EnforceQuota,
 	}
 	var refused []jute.Result
+	var next *ensemble
 	code := jute.CodeMarshallingError
 	switch {
 	case invalid != nil:
 	case h.Op == jute.OpMulti:
 		refused, code = p.addAll(r.Ops, s.config.Version)
+	case h.Op == jute.OpReconfig:
+		next, code = s.reconfig(&p, r.Reconfig)
 	case h.Op == jute.OpCreateTTL && s.config.NoTTL:
 		code = jute.CodeUnimplemented
 	default:
@@ -135,7 +138,17 @@ func (c *conn) write(h jute.RequestHeader, r *jute.Request, invalid error) bool 
 	case code == jute.CodeOK:
 		reply.Path, reply.Stat = results[0].Path, results[0].Stat
 	}
+	switch {
+	case next == nil:
+	case c.member == s.leader:
+		reply.Data = next.text()
+	default: // the order of the servers may differ
+		reply.Data = next.read().text()
+	}
 	c.answer(h, code, &reply)
+	if next != nil {
+		s.activate(next)
+	}
 	return true
 }
 

@@ -26,6 +26,8 @@ type Config struct {
 	SuperDigest       string        // digest id of the superuser; empty means none
 	ReadOnly          bool          // members without a quorum serve read-only clients
 	NoTTL             bool          // nodes with a time to live are refused
+	Reconfig          bool          // clients may change the members of an ensemble
+	NoACL             bool          // every client may do everything
 	EnforceQuota      bool          // the hard limits of quotas hold
 
 	// Users may log in by SASL, with their passwords. A service without SASL has a nil map.
@@ -44,6 +46,7 @@ type Service struct {
 	mu          sync.Mutex
 	members     []*Member
 	leader      *Member // nil without a quorum
+	ensemble    *ensemble
 	cutLeader   *Member // a leader that has lost its quorum and may still regain it; nil if there is a leader
 	epoch       int64
 	zxid        int64
@@ -84,6 +87,7 @@ func New(config Config) *Service {
 		done:     make(chan struct{}),
 		schemes:  schemes{sasl: config.Users != nil, x509: config.Secure},
 	}
+	s.ensemble = config.firstEnsemble()
 	for i := range config.Members {
 		s.members = append(s.members, newMember(s, i+1))
 	}

@@ -46,7 +46,7 @@ func (m *Member) writeConfig(b *strings.Builder) {
 	}
 	fmt.Fprintf(b,
 		"initLimit=10\nsyncLimit=%d\nelectionAlg=3\nelectionPort=%d\nquorumPort=%d\npeerType=0\nmembership: \n%s",
-		syncLimit, a.ElectionPort, a.QuorumPort, c.membership())
+		syncLimit, a.ElectionPort, a.QuorumPort, m.service.ensemble.text())
 }
 
 // writeDirectories writes the sizes on disk, which are 0.

@@ -39,6 +39,7 @@ func (s *Service) Restore(from *Snapshot) {
 	for _, m := range s.members {
 		m.disconnect()
 		m.tree = from.tree.clone()
+		m.tree.configure(s.configuration(), s.now())
 	}
 	s.sessions = make(map[int64]*session, len(from.sessions))
 	for id, restored := range from.sessions {

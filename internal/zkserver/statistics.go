@@ -19,6 +19,8 @@ func (m *Member) role() string {
 		return "standalone"
 	case m.leader == m:
 		return "leader"
+	case m.observes():
+		return "observer"
 	}
 	return "follower"
 }
@@ -90,23 +92,32 @@ func (m *Member) writeMonitor(b *strings.Builder) {
 
 // writeQuorum writes what a member of an ensemble reports in addition to a standalone server.
 func (m *Member) writeQuorum(line func(key string, value any)) {
-	line("quorum_size", len(m.service.members))
+	line("quorum_size", m.service.ensemble.voters())
 	switch m.role() {
 	case "leader":
 		line("peer_state", "leading - broadcast")
-		learners := -1 // the leader itself does not count
+		followers, nonVoting, observers := 0, 0, 0
 		for _, other := range m.service.members {
-			if other.serving() {
-				learners++
+			switch {
+			case !other.serving() || other == m:
+			case other.observes():
+				observers++
+			case other.votes():
+				followers++
+			default:
+				followers++
+				nonVoting++
 			}
 		}
-		line("learners", learners)
-		line("synced_followers", learners)
-		line("synced_non_voting_followers", 0)
-		line("synced_observers", 0)
+		line("learners", followers+observers)
+		line("synced_followers", followers)
+		line("synced_non_voting_followers", nonVoting)
+		line("synced_observers", observers)
 		line("pending_syncs", 0)
 	case "follower":
 		line("peer_state", "following - broadcast")
+	case "observer":
+		line("peer_state", "observing - broadcast")
 	}
 }
 

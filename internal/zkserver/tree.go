@@ -29,7 +29,7 @@ type watching interface {
 
 // newTree returns a tree with the nodes of the system. config is the configuration that an ensemble writes at its
 // start; it may be nil.
-func newTree(config []byte, began time.Time) *tree {
+func newTree(config *ensemble, began time.Time) *tree {
 	t := &tree{
 		nodes:      map[string]*node{},
 		ephemerals: map[int64]map[string]struct{}{},
@@ -45,10 +45,15 @@ func newTree(config []byte, began time.Time) *tree {
 	}
 	c := t.nodes[configPath]
 	c.acl, c.aversion = zk.WorldACL(zk.PermRead), -1
-	if config != nil {
-		c.data, c.version, c.mtime = config, -1, began.UnixMilli()
-	}
+	t.configure(config, began)
 	return t
+}
+
+// configure writes the configuration of an ensemble that starts.
+func (t *tree) configure(config *ensemble, at time.Time) {
+	if c := t.nodes[configPath]; config != nil {
+		c.data, c.version, c.mzxid, c.mtime = config.text(), -1, config.version, at.UnixMilli()
+	}
 }
 
 // get returns a node. An empty path means the root too, as in Apache ZooKeeper.
@@ -89,7 +94,7 @@ func (t *tree) apply(x *txn, w watching) []jute.Result {
 			r.Stat = t.create(x, c, w)
 		case jute.OpDelete:
 			t.delete(x, c.path, w)
-		case jute.OpSetData:
+		case jute.OpSetData, jute.OpReconfig:
 			n := t.nodes[c.path]
 			grown := int64(len(c.data) - len(n.data))
 			n.data, n.version, n.mzxid, n.mtime = c.data, c.version, x.zxid, x.time

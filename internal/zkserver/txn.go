@@ -17,7 +17,7 @@ type txn struct {
 
 // change is the effect of one operation on one node.
 type change struct {
-	op      jute.Op // create, delete, setData or setACL; a check changes nothing
+	op      jute.Op // create, delete, setData, setACL or reconfig; a check changes nothing
 	path    string
 	data    []byte
 	acl     []zk.ACL
