@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what the tests need and this machine does not have: a C compiler (for the race detector), Java, Apache
-# ZooKeeper, for the tests beside Java Curator its jars, and a KDC of Kerberos, which only the tests start. Says nothing
-# and does nothing when all is there.
+# ZooKeeper, for the tests beside Java Curator its jars, kazoo, which is a client of Python, and a KDC of Kerberos, which
+# only the tests start. Says nothing and does nothing when all is there.
 #
 # Debian and Ubuntu: with apt-get, as root or through sudo. macOS: with Homebrew. Elsewhere, run a server of your own
 # and name it in ZOOKEEPER_CONNECT (host:port).
@@ -58,6 +58,7 @@ missing_packages() {
 	[[ -x /usr/sbin/krb5kdc ]] || echo krb5-kdc
 	[[ -x /usr/sbin/kadmin.local ]] || echo krb5-admin-server
 	have kinit || echo krb5-user
+	/usr/bin/python3 -c 'import kazoo' 2>/dev/null || echo python3-kazoo
 	while read -r jar package; do
 		[[ -z $jar || -e /usr/share/java/$jar.jar ]] || echo "$package"
 	done <<<"$jar_packages"
@@ -113,7 +114,8 @@ install_macos() {
 	have brew || leave_it "no Homebrew (https://brew.sh) to install zookeeper and krb5 with"
 	say "installing zookeeper and krb5 with Homebrew"
 	quietly env HOMEBREW_NO_AUTO_UPDATE=1 brew install --quiet zookeeper krb5 || leave_it "cannot install zookeeper and krb5"
-	say "the tests in interop/ need the jars of Java Curator, which only Debian and Ubuntu package: they will fail here"
+	say "the tests in interop/ need the jars of Java Curator, which only Debian and Ubuntu package: they will fail here," \
+		"and so will those in cmd/curator that need kazoo"
 }
 
 case $(uname -s) in

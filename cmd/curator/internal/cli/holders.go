@@ -188,8 +188,30 @@ func (a *app) printHolders(found []holder, o holding) error {
 	return w.Close()
 }
 
-// followHolders prints who is there, and then each change. It reads the tree again after events.
+// followHolders prints who is there, and then each change.
 func (a *app) followHolders(ctx context.Context, client *framework.Client, root string, o holding) error {
+	w := output.New(a.Stdout, a.format)
+	return o.followed(ctx, client, root, func(change string, h holder) error {
+		now := time.Now().UTC().Truncate(time.Millisecond)
+		if a.format != output.Table {
+			h.Time, h.Change = &now, change
+			w.Row(h)
+			return w.Err()
+		}
+		c := h.cells(now)
+		line := fmt.Sprintf("%s  %-7s  %s  %s %s  %s  %s", stamp(now), change, c[0], c[1], c[2], c[7], c[3])
+		if h.For != "" {
+			line += "  waits for " + c[8]
+		}
+		_, err := fmt.Fprintln(a.Stdout, line)
+		return err
+	})
+}
+
+// followed calls tell for each participant, and then for each change. It reads the tree again after events.
+func (o *holding) followed(
+	ctx context.Context, client *framework.Client, root string, tell func(change string, h holder) error,
+) error {
 	changed := make(chan struct{}, 1)
 	touch := func() {
 		select {
@@ -204,7 +226,6 @@ func (a *app) followHolders(ctx context.Context, client *framework.Client, root 
 		return err
 	}
 	defer func() { _ = watcher.Close() }() // the watch ends with the session
-	w := output.New(a.Stdout, a.format)
 	known := map[string]holder{}
 	for {
 		select {
@@ -216,7 +237,7 @@ func (a *app) followHolders(ctx context.Context, client *framework.Client, root 
 		if err != nil {
 			return err
 		}
-		if err := a.printChanges(w, known, found); err != nil {
+		if err := changes(known, found, tell); err != nil {
 			return err
 		}
 		known = make(map[string]holder, len(found))
@@ -239,22 +260,8 @@ const (
 	changeRemoved = "removed"
 )
 
-func (a *app) printChanges(w *output.Writer, known map[string]holder, found []holder) error {
-	now := time.Now().UTC().Truncate(time.Millisecond)
-	tell := func(change string, h holder) error {
-		if a.format != output.Table {
-			h.Time, h.Change = &now, change
-			w.Row(h)
-			return w.Err()
-		}
-		c := h.cells(now)
-		line := fmt.Sprintf("%s  %-7s  %s  %s %s  %s  %s", stamp(now), change, c[0], c[1], c[2], c[7], c[3])
-		if h.For != "" {
-			line += "  waits for " + c[8]
-		}
-		_, err := fmt.Fprintln(a.Stdout, line)
-		return err
-	}
+// changes tells what has changed: what is gone comes first.
+func changes(known map[string]holder, found []holder, tell func(change string, h holder) error) error {
 	there := make(map[string]bool, len(found))
 	for _, h := range found {
 		there[h.key()] = true

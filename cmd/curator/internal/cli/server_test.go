@@ -300,8 +300,20 @@ func TestServerHasUsers(t *testing.T) {
 	}
 }
 
-// TestServerCarriesClientsOfJava lets Java Curator and the command line of Apache ZooKeeper use the server.
-func TestServerCarriesClientsOfJava(t *testing.T) {
+// kazooProgram uses a client of Python.
+const kazooProgram = `
+import sys
+from kazoo.client import KazooClient
+client = KazooClient(hosts=sys.argv[1])
+client.start()
+with client.Lock("/kazoo/lock", "me") as lock:
+    client.create("/kazoo/node", b"data")
+    print("locked", len(client.get_children("/kazoo/lock")), client.get("/kazoo/node")[0])
+client.stop()
+`
+
+// TestServerCarriesOtherClients lets Java Curator, kazoo and the command line of Apache ZooKeeper use the server.
+func TestServerCarriesOtherClients(t *testing.T) {
 	testenv.RequireReal(t) // of Java
 	c := startServer(t)
 	ctx := testenv.Context(t)
@@ -328,6 +340,11 @@ func TestServerCarriesClientsOfJava(t *testing.T) {
 	got = invoke(ctx, []string{"holders", "/", "-o", "json"}, "CURATOR_CONNECT="+c.ready.Connect)
 	if got.stdout != "" || got.code != CodeOK {
 		t.Errorf("holders after the end of the session: %+v", got)
+	}
+
+	kazoo := exec.CommandContext(ctx, "/usr/bin/python3", "-c", kazooProgram, c.ready.Connect)
+	if text, err := kazoo.CombinedOutput(); err != nil || string(text) != "locked 1 b'data'\n" {
+		t.Errorf("kazoo: %v\n%s", err, text)
 	}
 
 	classPath, err := interop.ClassPath()
