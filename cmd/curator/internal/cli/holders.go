@@ -102,8 +102,8 @@ func (a *app) holders() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "holders [PATH]",
 		Short: "Print who holds, and who waits for whom",
-		Long: `Holders finds the recipes at and below a node by the names of their nodes, those of Java Curator and of Curator for
-Go alike, and prints who takes part in them: locks, read-write locks, semaphores, latches, queues, double barriers,
+		Long: `Holders finds the recipes at and below a node by the names of their nodes, those of Java Curator and of Curator
+for Go alike, and prints who takes part in them: locks, read-write locks, semaphores, latches, queues, double barriers,
 members of groups, instances of services. FOR is how long the node exists, TOKEN the transaction that created it, and
 WHO what its data says: an id, or the address of the host, which is the default of Curator.
 

@@ -61,7 +61,8 @@ func TestHoldersPrintsWhoWaitsForWhom(t *testing.T) {
 	if got := invoke(t.Context(), []string{"holders", "/none"}, environ...); got.code != CodeNoNode {
 		t.Errorf("holders of no node: %+v", got)
 	}
-	if got := invoke(t.Context(), []string{"holders", "/", "--recipe", "latch", "-o", "json"}, environ...); got.stdout != "" {
+	got = invoke(t.Context(), []string{"holders", "/", "--recipe", "latch", "-o", "json"}, environ...)
+	if got.stdout != "" {
 		t.Errorf("holders --recipe latch: %+v", got)
 	}
 }

@@ -276,7 +276,8 @@ func TestChmodSetsPermissions(t *testing.T) {
 			t.Errorf("chmod -R: %s has %s", path, got)
 		}
 	}
-	if got := invoke(t.Context(), []string{"chmod", "-R", "world:anyone:cdrwa", "/t"}, environ...); got.code != CodeRefused {
+	got := invoke(t.Context(), []string{"chmod", "-R", "world:anyone:cdrwa", "/t"}, environ...)
+	if got.code != CodeRefused {
 		t.Errorf("chmod -R of nodes that cannot be listed: %+v", got)
 	}
 	for _, bad := range []string{"world:anyone", "world:anyone:x", ":a:r", ""} {

@@ -37,8 +37,8 @@ func (a *app) server() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "server",
 		Short: "Run a server in memory, for the tests of programs in any language",
-		Long: `Server runs a ZooKeeper server in memory, or an ensemble, which fails on command. It starts within milliseconds and
-needs no Java. It is not for production: all is gone when it ends.
+		Long: `Server runs a ZooKeeper server in memory, or an ensemble, which fails on command. It starts within milliseconds
+and needs no Java. It is not for production: all is gone when it ends.
 
 When it is ready it prints one line of JSON, with the connect string for clients. Then each line of its standard input
 is a command, and gets a line of JSON as its answer; with --http a command is also a POST, with its arguments as a form

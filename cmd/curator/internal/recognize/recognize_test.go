@@ -125,6 +125,7 @@ type site struct {
 }
 
 func newSite(t *testing.T) *site {
+	t.Helper()
 	s := &site{t: t, server: curatortest.NewServerT(t)}
 	ctx, cancel := context.WithCancel(t.Context())
 	s.ctx = ctx
@@ -281,12 +282,12 @@ func TestFindsWhatGoMakes(t *testing.T) {
 	for id, data := range map[string]string{"a": "one", "b": "two"} {
 		m := nodes.NewGroupMember(s.client, "/group", id, []byte(data))
 		must(m.Start())
-		t.Cleanup(func() { must(m.Close(context.Background())) }) //nolint:forbidigo // that of the test has ended
+		t.Cleanup(func() { must(m.Close(context.Background())) })
 	}
 	s.await("/group", 2)
 	services := discovery.New[struct{}](s.client, "/services")
 	must(services.Start())
-	t.Cleanup(func() { must(services.Close(context.Background())) }) //nolint:forbidigo // that of the test has ended
+	t.Cleanup(func() { must(services.Close(context.Background())) })
 	for i, address := range []string{"10.0.0.1", "10.0.0.2"} {
 		in := discovery.NewServiceInstance[struct{}]("shop", address, 8080)
 		in.ID = fmt.Sprint("i-", i+1)

@@ -1,5 +1,5 @@
-// Package testserver is a server in memory, or an ensemble, under commands: it fails as they say. The commands are lines
-// of text or JSON, or requests of HTTP.
+// Package testserver is a server in memory, or an ensemble, under commands: it fails as they say. The commands are
+// lines of text or JSON, or requests of HTTP.
 package testserver
 
 import (
@@ -96,7 +96,8 @@ type Command struct {
 	Args map[string]string
 }
 
-// Parse reads a command from a line: words, as "expire session=0x1", or a JSON object, as {"do":"expire","session":"0x1"}.
+// Parse reads a command from a line: words, as "expire session=0x1", or a JSON object, as
+// {"do":"expire","session":"0x1"}.
 func Parse(line string) (c Command, err error) {
 	c.Args = map[string]string{}
 	if strings.HasPrefix(line, "{") {
