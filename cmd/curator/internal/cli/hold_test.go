@@ -29,9 +29,11 @@ type program struct {
 	tb     testing.TB
 	cmd    *exec.Cmd
 	events chan run.Event // of --json
+	done   chan struct{}
 
 	mu             sync.Mutex
 	stdout, stderr bytes.Buffer
+	line           []byte // the beginning of one of the standard error
 }
 
 // Write takes the standard output.
@@ -50,7 +52,7 @@ func (p *program) output() string {
 // launch starts the program with arguments, and ends it with the test.
 func launch(tb testing.TB, environ []string, stdin string, args ...string) *program {
 	tb.Helper()
-	p := &program{tb: tb, events: make(chan run.Event, 100)}
+	p := &program{tb: tb, events: make(chan run.Event, 1000), done: make(chan struct{})}
 	self, err := os.Executable()
 	testclient.Must(tb, err)
 	p.cmd = exec.Command(self, args...)
@@ -58,33 +60,40 @@ func launch(tb testing.TB, environ []string, stdin string, args ...string) *prog
 	p.cmd.Env = append(append(os.Environ(), asProgram, "GORACE=atexit_sleep_ms=0"), environ...)
 	p.cmd.Stdin = strings.NewReader(stdin)
 	p.cmd.Stdout = p // read while it runs
-	stderr, err := p.cmd.StderrPipe()
-	testclient.Must(tb, err)
+	p.cmd.Stderr = (*eventWriter)(p)
+	p.cmd.WaitDelay = 10 * time.Second // a process that the program should have killed may have its streams
 	testclient.Must(tb, p.cmd.Start())
 	go func() {
-		defer close(p.events)
-		lines := bufio.NewReader(stderr)
-		for {
-			line, err := lines.ReadBytes('\n')
-			p.mu.Lock()
-			p.stderr.Write(line)
-			p.mu.Unlock()
-			var e run.Event
-			if json.Unmarshal(line, &e) == nil {
-				p.events <- e
-			}
-			if err != nil {
-				return
-			}
-		}
+		_ = p.cmd.Wait() // its code is what counts
+		close(p.events)
+		close(p.done)
 	}()
 	tb.Cleanup(func() {
-		if p.cmd.ProcessState == nil {
-			_ = p.cmd.Process.Kill()
-			p.wait()
-		}
+		_ = p.cmd.Process.Kill() // it may have ended
+		p.wait()
 	})
 	return p
+}
+
+// eventWriter takes the standard error, and sends the events.
+type eventWriter program
+
+func (w *eventWriter) Write(b []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.stderr.Write(b)
+	w.line = append(w.line, b...)
+	for {
+		line, rest, found := bytes.Cut(w.line, []byte("\n"))
+		if !found {
+			return len(b), nil
+		}
+		w.line = rest
+		var e run.Event
+		if json.Unmarshal(line, &e) == nil {
+			w.events <- e
+		}
+	}
 }
 
 // await returns the next event with a name.
@@ -125,9 +134,7 @@ func (p *program) errors() string {
 
 // wait returns the exit code.
 func (p *program) wait() int {
-	for range p.events { //nolint:revive // Wait closes the pipe
-	}
-	_ = p.cmd.Wait() // its code is what counts
+	<-p.done
 	return p.cmd.ProcessState.ExitCode()
 }
 

@@ -244,6 +244,12 @@ func lockFault(t *testing.T, seed uint64, measured *margins) {
 	if code := h.wait(); code != want {
 		t.Errorf("%s: exit code %d, want %d: %s", story, code, want, h.errors())
 	}
+	if left := marked(mark); len(left) > 0 {
+		t.Errorf("%s: left %v", story, left)
+		for _, pid := range left {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+	}
 	select {
 	case at := <-dead:
 		// Both are later than the end of the last process, by the time that it takes to notice it.
@@ -258,12 +264,6 @@ func lockFault(t *testing.T, seed uint64, measured *margins) {
 		}
 	case <-time.After(time.Minute):
 		t.Errorf("%s: processes of the command live on", story)
-	}
-	if left := marked(mark); len(left) > 0 {
-		t.Errorf("%s: left %v", story, left)
-		for _, pid := range left {
-			_ = syscall.Kill(pid, syscall.SIGKILL)
-		}
 	}
 }
 
