@@ -119,7 +119,10 @@ own: it is not found. It reads all nodes below PATH, with at most 50 requests in
 				root = args[0]
 			}
 			return a.withClient(cmd, func(ctx context.Context, client *framework.Client) error {
-				if o.follow {
+				switch {
+				case o.follow && a.format == output.Table && a.isTerminal():
+					return a.screenOfHolders(ctx, client, root, o)
+				case o.follow:
 					return a.followHolders(ctx, client, root, o)
 				}
 				found, t, err := o.find(ctx, client, root)
@@ -136,7 +139,7 @@ own: it is not found. It reads all nodes below PATH, with at most 50 requests in
 	}
 	fs := cmd.Flags()
 	fs.BoolVar(&o.all, "all", false, fmt.Sprintf("print all of a long line in a table, and not just %d", maxRows))
-	fs.BoolVarP(&o.follow, "follow", "f", false, "print changes as they happen")
+	fs.BoolVarP(&o.follow, "follow", "f", false, "print changes as they happen; on a terminal, a screen that moves")
 	fs.StringSliceVar(&o.recipes, "recipe", nil, "print these recipes alone")
 	return cmd
 }

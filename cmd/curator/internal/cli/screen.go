@@ -1,0 +1,252 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
+	"github.com/charmbracelet/x/term"
+
+	"github.com/gocurator/curator/framework"
+)
+
+// isTerminal reports whether the program has a terminal for a screen that moves.
+func (a *app) isTerminal() bool {
+	in, ok := a.Stdin.(*os.File)
+	if !ok || !term.IsTerminal(in.Fd()) {
+		return false
+	}
+	out, ok := a.Stdout.(*os.File)
+	return ok && term.IsTerminal(out.Fd()) && a.Getenv("TERM") != "dumb"
+}
+
+// screenOfHolders shows the participants on the whole terminal, until a key ends it.
+func (a *app) screenOfHolders(ctx context.Context, client *framework.Client, root string, o holding) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	s := &screen{root: root, connected: true, colors: a.Getenv("NO_COLOR") == "", rows: map[string]*row{}}
+	p := tea.NewProgram(s, tea.WithContext(ctx), tea.WithInput(a.Stdin), tea.WithOutput(a.Stdout))
+	defer client.AddConnectionStateListener(func(_ context.Context, state framework.ConnectionState) {
+		p.Send(connection(state.IsConnected()))
+	})()
+	var work sync.WaitGroup
+	defer work.Wait()
+	defer cancel(nil)
+	work.Go(func() {
+		err := o.followed(ctx, client, root, func(change string, h holder) error {
+			p.Send(told{change, h})
+			return nil
+		})
+		cancel(err)
+	})
+	_, err := p.Run()
+	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {
+		return cause // of the reading; the program has ended because of it
+	}
+	if errors.Is(err, tea.ErrInterrupted) || ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// The messages to the screen.
+type (
+	told struct {
+		change string
+		holder holder
+	}
+	connection bool
+	second     time.Time
+)
+
+// maxCell is the width of the widest cell of a path, or of who it is.
+const maxCell = 24
+
+// fresh is how long a change is marked.
+const fresh = 2 * time.Second
+
+// row is a line of the screen.
+type row struct {
+	holder
+	changed time.Time
+	gone    bool
+}
+
+// screen is the state of the screen. Its methods run on one goroutine.
+type screen struct {
+	root          string
+	connected     bool
+	colors        bool
+	waiting       bool // show those alone that wait, and whom they wait for
+	width, height int
+	top           int // the first line that is shown
+	now           time.Time
+	rows          map[string]*row
+}
+
+// Init begins the seconds.
+func (s *screen) Init() tea.Cmd {
+	s.now = time.Now()
+	return tick()
+}
+
+func tick() tea.Cmd { return tea.Tick(time.Second, func(t time.Time) tea.Msg { return second(t) }) }
+
+// Update takes a message.
+func (s *screen) Update(m tea.Msg) (tea.Model, tea.Cmd) {
+	switch m := m.(type) {
+	case tea.WindowSizeMsg:
+		s.width, s.height = m.Width, m.Height
+	case tea.KeyPressMsg:
+		return s, s.key(m.String())
+	case told:
+		s.tell(m)
+	case connection:
+		s.connected = bool(m)
+	case second:
+		s.now = time.Time(m)
+		for key, r := range s.rows {
+			if r.gone && s.now.Sub(r.changed) > fresh {
+				delete(s.rows, key)
+			}
+		}
+		return s, tick()
+	}
+	return s, nil
+}
+
+func (s *screen) key(name string) tea.Cmd {
+	page := max(s.height-3, 1)
+	switch name {
+	case "q", "esc", "ctrl+c":
+		return tea.Quit
+	case "w":
+		s.waiting, s.top = !s.waiting, 0
+	case "down", "j":
+		s.top++
+	case "up", "k":
+		s.top--
+	case "pgdown", "space":
+		s.top += page
+	case "pgup":
+		s.top -= page
+	case "home", "g":
+		s.top = 0
+	}
+	return nil
+}
+
+func (s *screen) tell(m told) {
+	key := m.holder.key()
+	if m.change == changeRemoved {
+		if r := s.rows[key]; r != nil {
+			r.gone, r.changed = true, s.now
+		}
+		return
+	}
+	s.rows[key] = &row{holder: m.holder, changed: s.now}
+}
+
+// View draws the screen.
+func (s *screen) View() tea.View {
+	v := tea.NewView(strings.Join(s.lines(), "\n"))
+	v.AltScreen = true
+	v.WindowTitle = "curator holders " + printable(s.root)
+	return v
+}
+
+// lines returns the lines of the screen, none wider than it.
+func (s *screen) lines() []string {
+	state := ""
+	if !s.connected {
+		state = "  NOT CONNECTED: this is old"
+	}
+	shown := s.shown()
+	lines := []string{
+		s.fit(fmt.Sprintf("%s  %s  %d%s", s.now.Format("15:04:05"), printable(s.root), len(shown), state), "1"),
+	}
+	room := max(s.height-2, 1)
+	s.top = max(min(s.top, len(shown)-room+1), 0)
+	cells := [][]string{{"", "PATH", "RECIPE", "STATE", "WHO", "FOR", "NODE", "WAITS FOR"}}
+	for _, r := range shown[s.top:min(s.top+room-1, len(shown))] {
+		c := r.cells(s.now)
+		mark := " "
+		switch {
+		case r.gone:
+			mark = "-"
+		case s.now.Sub(r.changed) < fresh:
+			mark = "+"
+		}
+		cells = append(cells, []string{
+			mark, ansi.Truncate(c[0], maxCell, "…"), c[1], c[2], ansi.Truncate(c[3], maxCell, "…"), c[4], c[7], c[8],
+		})
+	}
+	widths := make([]int, len(cells[0]))
+	for _, line := range cells {
+		for i, c := range line {
+			widths[i] = max(widths[i], ansi.StringWidth(c))
+		}
+	}
+	for n, line := range cells {
+		var text strings.Builder
+		for i, c := range line {
+			text.WriteString(c + strings.Repeat(" ", widths[i]-ansi.StringWidth(c)+1))
+		}
+		style := ""
+		switch {
+		case n == 0, line[0] == "-":
+			style = "2" // faint
+		case line[3] == "waits":
+			style = "33" // yellow
+		case line[3] != "queued" && line[3] != "member":
+			style = "32" // green
+		}
+		lines = append(lines, s.fit(strings.TrimRight(text.String(), " "), style))
+	}
+	for len(lines) < s.height-1 {
+		lines = append(lines, "")
+	}
+	return append(lines, s.fit("q quit  w who waits  ↑↓ scroll", "2"))
+}
+
+// fit cuts a line to the width of the screen, and gives it a style of ANSI.
+func (s *screen) fit(text, style string) string {
+	text = ansi.Truncate(text, s.width, "…")
+	if style == "" || !s.colors {
+		return text
+	}
+	return "\x1b[" + style + "m" + text + "\x1b[0m"
+}
+
+// shown returns the rows in their order: by path, and then as their nodes were created.
+func (s *screen) shown() []*row {
+	contended := map[string]bool{}
+	for _, r := range s.rows {
+		if r.State == "waits" && !r.gone {
+			contended[r.Recipe+" "+r.Path] = true
+		}
+	}
+	var rows []*row
+	for _, r := range s.rows {
+		if !s.waiting || contended[r.Recipe+" "+r.Path] {
+			rows = append(rows, r)
+		}
+	}
+	slices.SortFunc(rows, func(a, b *row) int {
+		if c := strings.Compare(a.Path+"\x00"+a.Recipe, b.Path+"\x00"+b.Recipe); c != 0 {
+			return c
+		}
+		if a.Token < b.Token {
+			return -1
+		}
+		return 1
+	})
+	return rows
+}

@@ -1,0 +1,111 @@
+package cli
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
+)
+
+// words returns the screen with one space between words.
+func words(s *screen) string {
+	var lines []string
+	for line := range strings.Lines(s.View().Content) {
+		lines = append(lines, strings.Join(strings.Fields(line), " "))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// newScreen returns a screen of a size, with a lock that two want.
+func newScreen(width, height int, colors bool) *screen {
+	s := &screen{root: "/demo", connected: true, colors: colors, rows: map[string]*row{}}
+	s.Init()
+	s.Update(tea.WindowSizeMsg{Width: width, Height: height})
+	for i, state := range []string{"holds", "waits"} {
+		h := holder{
+			Recipe: "lock", Path: "/demo/locks/orders", State: state, Node: "lock-000000000" + string(rune('0'+i)),
+			Since: s.now, Token: int64(i + 1), Session: "0x100000000000001", Address: "host-" + string(rune('1'+i)),
+		}
+		if i > 0 {
+			h.For = "lock-0000000000"
+		}
+		s.Update(told{changeAdded, h})
+	}
+	s.Update(told{changeAdded, holder{
+		Recipe: "members", Path: "/demo/hosts", State: "member", Node: "a", Since: s.now, ID: "a",
+	}})
+	return s
+}
+
+func TestScreenFitsTheTerminal(t *testing.T) {
+	for _, size := range [][2]int{{80, 24}, {40, 6}, {200, 50}, {1, 1}, {0, 0}} {
+		for _, colors := range []bool{true, false} {
+			s := newScreen(size[0], size[1], colors)
+			text := s.View().Content
+			if strings.Contains(text, "\x1b") && !colors {
+				t.Errorf("%v: colours without colours: %q", size, text)
+			}
+			lines := strings.Split(text, "\n")
+			if want := max(size[1], 3); len(lines) > want {
+				t.Errorf("%v: %d lines", size, len(lines))
+			}
+			for _, line := range lines {
+				if ansi.StringWidth(line) > size[0] {
+					t.Errorf("%v: a line is %d wide: %q", size, ansi.StringWidth(line), line)
+				}
+			}
+		}
+	}
+}
+
+func TestScreenShowsWhoWaits(t *testing.T) {
+	s := newScreen(80, 24, false)
+	text := words(s)
+	for _, want := range []string{"holds host-1", "waits host-2", "member a", "/demo 3", "q quit"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q on\n%s", want, text)
+		}
+	}
+	s.Update(tea.KeyPressMsg{Code: 'w', Text: "w"})
+	if text := words(s); strings.Contains(text, "member") || !strings.Contains(text, "holds host-1") {
+		t.Errorf("after w:\n%s", text)
+	}
+	s.Update(connection(false))
+	if text := words(s); !strings.Contains(text, "NOT CONNECTED") {
+		t.Errorf("without a connection:\n%s", text)
+	}
+	if _, cmd := s.Update(tea.KeyPressMsg{Code: 'q', Text: "q"}); cmd == nil {
+		t.Error("q does not end it")
+	}
+}
+
+func TestScreenForgetsWhatIsGone(t *testing.T) {
+	s := newScreen(80, 24, false)
+	gone := holder{Recipe: "members", Path: "/demo/hosts", Node: "a"}
+	s.Update(told{changeRemoved, gone})
+	if text := words(s); !strings.Contains(text, "\n- /demo/hosts") {
+		t.Errorf("what is gone has no mark:\n%s", text)
+	}
+	s.Update(second(s.now.Add(fresh + time.Second)))
+	if text := words(s); strings.Contains(text, "/demo/hosts") {
+		t.Errorf("what is gone is still there:\n%s", text)
+	}
+}
+
+func TestScreenScrolls(t *testing.T) {
+	s := newScreen(80, 5, false) // a line for a row at a time
+	for range 9 {
+		s.Update(tea.KeyPressMsg{Code: tea.KeyDown})
+	}
+	if text := words(s); !strings.Contains(text, "waits host-2") {
+		t.Errorf("at the end:\n%s", text)
+	}
+	for range 9 {
+		s.Update(tea.KeyPressMsg{Code: tea.KeyUp})
+	}
+	if text := words(s); !strings.Contains(text, "member a") {
+		t.Errorf("at the beginning:\n%s", text)
+	}
+}
