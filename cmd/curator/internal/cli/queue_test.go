@@ -19,6 +19,7 @@ func TestQueueListsAndPeeks(t *testing.T) {
 	t.Cleanup(func() { testclient.Must(t, q.Close()) })
 	testclient.Must(t, q.Put(t.Context(), "later", 7))
 	testclient.Must(t, q.PutMulti(t.Context(), -1, "first\x00", "second"))
+	testclient.Must(t, q.FlushPuts(t.Context()))
 
 	got := invoke(t.Context(), []string{"queue", "ls", "/q"}, environ...)
 	lines := strings.Split(got.stdout, "\n")
