@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"crypto/x509/pkix"
 	"encoding/pem"
 	"errors"
 	"fmt"
@@ -57,7 +58,8 @@ func WithoutHostnameVerification() TLSOption {
 
 // WithRevocationLists refuses servers whose certificate, or that of an authority between theirs and a trusted one, is
 // in a revocation list: files in PEM or DER, read as the others are. Each of these certificates needs a list of its
-// issuer that is signed by it and not outdated. In Java: zookeeper.ssl.crl, with lists from the network.
+// issuer that is signed by it, not outdated, and for all its certificates: with a critical extension a list only revokes.
+// In Java: zookeeper.ssl.crl, with lists from the network.
 func WithRevocationLists(files ...string) TLSOption {
 	files = slices.Clone(files)
 	return tlsOption(func(f *tlsFiles) { f.lists = append(f.lists, files...) })
@@ -301,10 +303,12 @@ func (m *tlsMaterial) checkCertificate(cert, issuer *x509.Certificate, now time.
 				return fmt.Errorf("the certificate of %q is revoked since %v", cert.Subject, entry.RevocationTime)
 			}
 		}
-		known = known || list.NextUpdate.IsZero() || now.Before(list.NextUpdate)
+		// A list of some certificates says so in a critical extension.
+		isWhole := !slices.ContainsFunc(list.Extensions, func(e pkix.Extension) bool { return e.Critical })
+		known = known || isWhole && (list.NextUpdate.IsZero() || now.Before(list.NextUpdate))
 	}
 	if !known {
-		return fmt.Errorf("no current revocation list of %q", issuer.Subject)
+		return fmt.Errorf("no current revocation list of %q for all its certificates", issuer.Subject)
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
+	"crypto/x509/pkix"
 	"encoding/pem"
 	"fmt"
 	"log/slog"
@@ -95,12 +96,19 @@ func (a *authority) revoke(t *testing.T, name string, inPEM bool, until time.Tim
 		template.RevokedCertificateEntries = append(template.RevokedCertificateEntries,
 			x509.RevocationListEntry{SerialNumber: cert.SerialNumber, RevocationTime: time.Now()})
 	}
+	if text := a.sign(t, template); inPEM {
+		write(t, name, pemOf(&pem.Block{Type: "X509 CRL", Bytes: text}))
+	} else {
+		write(t, name, text)
+	}
+}
+
+// sign returns a revocation list of an authority.
+func (a *authority) sign(t *testing.T, template *x509.RevocationList) []byte {
+	t.Helper()
 	text, err := x509.CreateRevocationList(rand.Reader, template, a.cert, a.key)
 	must(t, err)
-	if inPEM {
-		text = pemOf(&pem.Block{Type: "X509 CRL", Bytes: text})
-	}
-	write(t, name, text)
+	return text
 }
 
 func TestTLSFromFiles(t *testing.T) {
@@ -131,6 +139,11 @@ func TestTLSFromFiles(t *testing.T) {
 	ours.revoke(t, list("outdated"), true, yesterday)
 	ours.revoke(t, list("old"), true, yesterday, serverPair)
 	theirs.revoke(t, list("theirs"), true, tomorrow)
+	write(t, list("partial"), ours.sign(t, &x509.RevocationList{
+		Number: big.NewInt(1), ThisUpdate: yesterday, NextUpdate: tomorrow, ExtraExtensions: []pkix.Extension{{
+			Id: []int{2, 5, 29, 28}, Critical: true, Value: []byte{0x30, 0x03, 0x82, 0x01, 0xff}, // authorities alone
+		}},
+	}))
 	lists := func(names ...string) framework.TLSOption {
 		for i, name := range names {
 			names[i] = list(name)
@@ -159,6 +172,7 @@ func TestTLSFromFiles(t *testing.T) {
 		{"any name, revoked", onLoopback, trust(anyName, lists("revoked")), "is revoked"},
 		{"long revoked", onLoopback, trust(lists("none", "old")), "is revoked"},
 		{"outdated list", onLoopback, trust(lists("outdated")), "no current"},
+		{"list of some", onLoopback, trust(lists("partial")), "no current"},
 		{"another list", onLoopback, trust(lists("theirs")), "no current"},
 		{"server without TLS", proxy.Addr(), trust(), "has no TLS"},
 	} {
