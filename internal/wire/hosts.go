@@ -266,7 +266,6 @@ func (h *Hosts) expand(server string, addresses []string) target {
 		all = append(all, target{server, a})
 	}
 	h.rest = append(all[1:len(addresses):len(addresses)], h.rest...)
-	delete(h.refusing, server)
 	h.passSize += len(addresses) - 1
 	return all[0]
 }
@@ -331,7 +330,7 @@ func (h *Hosts) noteRefusal(err error) {
 		h.refusing[server] = err
 	}
 	untried := h.single || slices.ContainsFunc(h.rest, func(t target) bool { return t.server == server })
-	if why := h.refusing[server]; why != nil && (!untried || h.refusals[server] != nil) {
+	if why := h.refusing[server]; why != nil && !untried {
 		h.refusals[server] = why
 	}
 }

@@ -106,6 +106,37 @@ func TestRefusalEndsWithTheListOfServers(t *testing.T) {
 	})
 }
 
+// A list that comes while an address refuses the login leaves the other addresses of its name to be tried.
+func TestNewListWhileAnAddressRefuses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for range 10 { // the order of the addresses is random
+			var c *client
+			opened := make(chan struct{})
+			s := newServer(t)
+			s.serve = func(p *peer, r *request) bool {
+				if r.Op != jute.OpSASL {
+					return false
+				}
+				<-opened
+				c.UpdateServers([]string{"zk:1"})
+				p.refuse(r, jute.CodeAuthFailed)
+				return true
+			}
+			cfg := dialTo(network{"10.0.0.1:1": s, "10.0.0.2:1": loginServer(t, true)})
+			cfg.Servers, cfg.Resolve = []string{"zk:1", "other:1"}, resolveTo("10.0.0.1", "10.0.0.2")
+			cfg.Login = mechanism{rounds: 1}
+			c = open(t, cfg)
+			close(opened)
+			for state := wire.Disconnected; state != wire.Connected; {
+				if state = receive(t, c.states); state == wire.LoginRefused {
+					t.Fatalf("refused by all: %v", c.LastError())
+				}
+			}
+			c.Close()
+		}
+	})
+}
+
 // odd is a mechanism whose function answers the server.
 type odd func(token []byte) ([]byte, bool, error)
 
