@@ -1,9 +1,7 @@
 package curatortest
 
 import (
-	"errors"
 	"io"
-	"os"
 	"os/exec"
 	"runtime"
 	"sync"
@@ -50,29 +48,17 @@ func (p *process) freeze() error {
 	if p.frozen {
 		return nil
 	}
-	if err := p.signal(syscall.SIGSTOP); err != nil {
+	if err := p.suspend(); err != nil {
 		return err
 	}
-	var status syscall.WaitStatus
-	for {
-		_, err := syscall.Wait4(p.pid(), &status, syscall.WUNTRACED, nil)
-		switch {
-		case errors.Is(err, syscall.EINTR):
-		case err != nil:
-			return err
-		case !status.Stopped():
-			return os.ErrProcessDone
-		default:
-			p.frozen = true
-			return nil
-		}
-	}
+	p.frozen = true
+	return nil
 }
 
 // thaw continues a frozen process.
 func (p *process) thaw() error {
 	p.frozen = false
-	return p.signal(syscall.SIGCONT)
+	return p.resume()
 }
 
 // stopLimit is the time that a server has to end by itself.
