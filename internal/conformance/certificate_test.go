@@ -292,7 +292,15 @@ func startSecure(t *testing.T, a *authority, server tls.Certificate) string {
 			t.Error(err)
 		}
 	})
-	return fmt.Sprintf("127.0.0.1:%d", port)
+	addr := fmt.Sprintf("127.0.0.1:%d", port)
+	testenv.Eventually(t, func() bool { // the server opens its secure port behind the other one
+		nc, err := net.Dial("tcp", addr)
+		if err == nil {
+			err = nc.Close()
+		}
+		return err == nil
+	}, "the secure port")
+	return addr
 }
 
 func writePEM(t *testing.T, file string, blocks ...*pem.Block) {
