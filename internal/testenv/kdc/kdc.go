@@ -52,7 +52,11 @@ func New(tb testing.TB) *Server {
 	}
 }
 
-// freeAddr returns an address where nothing listens by TCP or UDP.
+// given has the addresses that KDCs of this process have had. Another KDC at the address of one that is stopped, and
+// starts again, would answer its clients.
+var given sync.Map
+
+// freeAddr returns an address where nothing listens by TCP or UDP, and where no KDC of this process was.
 func freeAddr(tb testing.TB) string {
 	tb.Helper()
 	for range 100 {
@@ -65,7 +69,9 @@ func freeAddr(tb testing.TB) string {
 		_ = l.Close()
 		if err == nil {
 			_ = p.Close()
-			return addr
+			if _, again := given.LoadOrStore(addr, true); !again {
+				return addr
+			}
 		}
 	}
 	tb.Fatal("no port is free by TCP and UDP")
