@@ -16,9 +16,9 @@ func (g GetAllChildrenNumber) InBackground(cb callbacks.BackgroundCallback) Back
 	return Background{background{cb: cb}, g.start}
 }
 
-// ForPath returns the number of nodes below the node, on all levels. The server walks through all of its nodes for that.
-// Errors: zk.ErrNoNode, zk.ErrNoAuth, framework.ErrUnimplemented of an older server, and, when the retry policy has
-// given up, connection loss.
+// ForPath returns the number of nodes below the node, on all levels. The server walks through all of its nodes for
+// that. Errors: zk.ErrNoNode, zk.ErrNoAuth, framework.ErrUnimplemented of an older server, and, when the retry policy
+// has given up, connection loss.
 func (g GetAllChildrenNumber) ForPath(ctx context.Context, path string) (int, error) {
 	o := &allChildrenOp{}
 	if err := o.init(g.env, callbacks.GetAllChildrenNumber, "getAllChildrenNumber", path, false); err != nil {

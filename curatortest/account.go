@@ -1,13 +1,14 @@
 package curatortest
 
 import (
-	"errors"
+	"context"
 	"maps"
 	"slices"
 	"strings"
 
 	"github.com/gocurator/curator/internal/jute"
 	"github.com/gocurator/curator/internal/zkserver"
+	"github.com/gocurator/curator/sasl/digest"
 )
 
 // superProperty is the system property with the digest of a user with all permissions.
@@ -39,10 +40,8 @@ func (s *RealServer) requiresSASL() bool {
 		strings.Contains(s.config["enforce.auth.schemes"], "sasl")
 }
 
-var errLogin = errors.New("the server sends no challenge")
-
 // identify gives a connection the identities of an account.
-func (s *sessionConn) identify(who account) error {
+func (s *sessionConn) identify(ctx context.Context, who account) error {
 	if who.super != "" {
 		_, err := s.answer(jute.AppendAuth(
 			jute.AppendRequestHeader(nil, jute.RequestHeader{Xid: jute.XidAuth, Op: jute.OpAuth}),
@@ -54,14 +53,14 @@ func (s *sessionConn) identify(who account) error {
 	if who.user == "" {
 		return nil
 	}
-	challenge, err := s.request(&jute.Request{Op: jute.OpSASL, Data: []byte{}})
-	if err != nil {
-		return err
+	exchange, err := digest.New(who.user, who.password).Start(ctx, "")
+	var answer jute.Reply
+	for err == nil {
+		token, done, refused := exchange.Next(answer.Data)
+		if done || refused != nil {
+			return refused
+		}
+		answer, err = s.request(&jute.Request{Op: jute.OpSASL, Data: token})
 	}
-	response, ok := zkserver.Respond(challenge.Data, who.user, who.password)
-	if !ok {
-		return errLogin
-	}
-	_, err = s.request(&jute.Request{Op: jute.OpSASL, Data: response})
 	return err
 }

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// TestServer is the server of a test that [OnBoth] runs. Its methods are those that both kinds of server have. Where the
-// method of a server returns an error, that of TestServer fails the test.
+// TestServer is the server of a test that [OnBoth] runs. Its methods are those that both kinds of server have. Where
+// the method of a server returns an error, that of TestServer fails the test.
 type TestServer struct {
 	// Server is the server in memory, for what it alone can do; nil if the test runs on Apache ZooKeeper.
 	Server *Server
@@ -29,9 +29,9 @@ type TestServer struct {
 	}
 }
 
-// OnBoth runs a test on a [Server], as the subtest "memory", and on a [RealServer], as the subtest "real". Each has a new
-// server with the options, which is closed when it ends. Without Apache ZooKeeper on the machine the second one fails.
-// With the flag -short of go test there is only the first one.
+// OnBoth runs a test on a [Server], as the subtest "memory", and on a [RealServer], as the subtest "real". Each has a
+// new server with the options, which is closed when it ends. Without Apache ZooKeeper on the machine the second one
+// fails. With the flag -short of go test there is only the first one.
 func OnBoth(t *testing.T, test func(t *testing.T, server *TestServer), opts ...Option) {
 	t.Helper()
 	t.Run("memory", func(t *testing.T) {

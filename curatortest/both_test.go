@@ -75,7 +75,7 @@ func onBoth(t *testing.T, server *curatortest.TestServer) {
 		t.Error("the session is not over")
 	}
 	client := 0
-	server.Eventually("something that no event of the server tells", func() bool {
+	server.Eventually("something that no event of the server shows", func() bool {
 		client++
 		return client == 3
 	})

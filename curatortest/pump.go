@@ -48,7 +48,7 @@ func (u *pump) run() {
 		return
 	}
 	if _, secure := u.dst.(*tls.Conn); secure && errors.Is(err, io.EOF) {
-		u.halfClose() // tells that nothing was cut off
+		u.halfClose() // shows that nothing was cut off
 	}
 	u.link.cut()
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/gocurator/curator/internal/jute"
 )
 
-// Node returns a znode, and false if there is none. It reads data, children and ACL one after the other, in a session of
-// its own that has all permissions.
+// Node returns a znode, and false if there is none. It reads data, children and ACL one after the other, in a session
+// of its own that has all permissions.
 func (s *RealServer) Node(ctx context.Context, path string) (Node, bool, error) {
 	n, err := s.viewer.node(ctx, s, path)
 	switch {
@@ -54,7 +54,7 @@ func (v *viewer) connect(ctx context.Context, s *RealServer) error {
 		return err
 	}
 	if err = conn.handshake(0, make([]byte, jute.PasswordSize)); err == nil {
-		err = conn.identify(s.account())
+		err = conn.identify(ctx, s.account())
 	}
 	if err != nil || !conn.stop() { // from now on the connection outlives ctx
 		conn.close()

@@ -244,8 +244,8 @@ func (a requiredAuth) applyServer(o *serverOptions) { o.config.RequiredAuth, o.r
 
 // WithTLS makes the server accept connections by TLS only, as on the secureClientPort of Apache ZooKeeper. A client
 // whose certificate the config verifies has the identity "x509:subject", as "x509:CN=me,O=example": the subject in the
-// order and the form of RFC 2253, which is what Java prints. The scheme "auth" in an ACL stands for it, too. Connections
-// of [Server.DialContext] are without TLS and certificates.
+// order and the form of RFC 2253, which is what Java prints. The scheme "auth" in an ACL stands for it, too.
+// Connections of [Server.DialContext] are without TLS and certificates.
 func WithTLS(config *tls.Config) ServerOption {
 	config = config.Clone()
 	return serverOption(func(o *serverOptions) { o.secure, o.config.Secure = config, true })
@@ -253,10 +253,10 @@ func WithTLS(config *tls.Config) ServerOption {
 
 type reconfig struct{}
 
-// WithReconfig lets clients with the permission, see [WithSuperUser] and [WithoutACLs], change the members of a cluster.
-// A server that stands alone answers framework.ErrUnimplemented. A [Cluster] runs the servers that it was started with:
-// one of them that leaves follows on without a vote, and may join again. Others that join are in the configuration and do
-// not exist; those with a vote are missing from a majority. In Java: reconfigEnabled.
+// WithReconfig lets clients with the permission, see [WithSuperUser] and [WithoutACLs], change the members of a
+// cluster. A server that stands alone answers framework.ErrUnimplemented. A [Cluster] runs the servers that it was
+// started with: one of them that leaves follows on without a vote, and may join again. Others that join are in the
+// configuration and do not exist; those with a vote are missing from a majority. In Java: reconfigEnabled.
 func WithReconfig() Option { return reconfig{} }
 
 func (reconfig) apply(s *RealServer) { s.config["reconfigEnabled"] = "true" }

@@ -56,8 +56,8 @@ func (s *Server) Eventually(ctx context.Context, cond func() bool) error {
 }
 
 // EventuallyT is Eventually for a test: it fails the test if cond, which what describes, is not true within
-// [Timing.Waiting]. It sees events of the server alone: a cond about the state of a client, which changes later, may not
-// be called again.
+// [Timing.Waiting]. It sees events of the server alone: a cond about the state of a client, which changes later, may
+// not be called again.
 func (s *Server) EventuallyT(tb testing.TB, what string, cond func() bool) {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), DefaultTiming().Waiting())

@@ -100,7 +100,7 @@ func tryExpireSession(ctx context.Context, addr string, sessionID int64, who acc
 			return err
 		}
 		if err = s.handshake(sessionID, password); err == nil {
-			if err = s.identify(who); err == nil {
+			if err = s.identify(ctx, who); err == nil {
 				requested = true
 				err = s.closeSession()
 			}

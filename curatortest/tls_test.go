@@ -224,7 +224,8 @@ func TestFaultsDuringTheHandshakeOfTLS(t *testing.T) {
 			s := newSecure(t, tls.RequireAndVerifyClientCert)
 			conn, err := net.Dial("tcp", s.Addr())
 			must(t, err)
-			defer conn.Close()                                                                            //nolint:errcheck // the server may have closed it
+			defer conn.Close() //nolint:errcheck // the server may have closed it
+
 			testenv.Eventually(t, func() bool { return s.Faults().Connections() == 1 }, "it is accepted") // and reads
 			var end func()
 			begun := make(chan struct{})

@@ -68,8 +68,8 @@ type UnhandledError struct {
 }
 
 // New returns a client for a connect string such as "h1:2181,h2:2181/chroot". It does no I/O. With
-// "dns-srv://_zookeeper._tcp.example.com/chroot" it finds the servers as [SRVEnsemble] does; ZooKeeper 3.10 has the same
-// form. An error about the arguments wraps [ErrBadArguments]. In Java: CuratorFrameworkFactory.
+// "dns-srv://_zookeeper._tcp.example.com/chroot" it finds the servers as [SRVEnsemble] does; ZooKeeper 3.10 has the
+// same form. An error about the arguments wraps [ErrBadArguments]. In Java: CuratorFrameworkFactory.
 func New(connectString string, opts ...Option) (*Client, error) {
 	cfg, err := newConfig(connectString, opts)
 	if err != nil {
@@ -292,8 +292,9 @@ func (c *Client) IsConnected() bool {
 
 // BlockUntilConnected returns nil as soon as there is a connection, to a read-only server too. It fails with the error
 // of ctx, with [ErrClosed] when the client is closed, and with zk.ErrAuthFailed when the servers refuse its
-// credentials or its login. If they may accept the login later, that error matches [ErrConnectionLoss] too. The error of ctx is joined with the last error of a connect: syscall.ECONNREFUSED, a *net.DNSError, an
-// error of TLS. In Java: blockUntilConnected.
+// credentials or its login. If they may accept the login later, that error matches [ErrConnectionLoss] too. The error
+// of ctx is joined with the last error of a connect: syscall.ECONNREFUSED, a *net.DNSError, an error of TLS. In Java:
+// blockUntilConnected.
 func (c *Client) BlockUntilConnected(ctx context.Context) error { return c.awaitConnection(ctx, false) }
 
 // awaitConnection is BlockUntilConnected. If patient is set it waits until a server accepts the login.
@@ -337,17 +338,16 @@ func (c *Client) Reset() error {
 }
 
 // WhoAmI returns the identities by which the server of the connection knows the client, for its ACLs: its address, and
-// those of [WithAuth], [WithSASL], [Client.AddAuth] and a client certificate. ctx bounds the wait. The server must be 3.7
-// or newer; others fail it with [ErrUnimplemented], and close the connection. In Java: ZooKeeper.whoAmI.
+// those of [WithAuth], [WithSASL], [Client.AddAuth] and a client certificate. ctx bounds the wait. The server must be
+// 3.7 or newer; others fail it with [ErrUnimplemented], and close the connection. In Java: ZooKeeper.whoAmI.
 func (c *Client) WhoAmI(ctx context.Context) ([]builders.Identity, error) {
 	return c.operations.WhoAmI(ctx)
 }
 
 // AddAuth adds credentials to those of [WithAuth]: ("digest", "user:password"). They count for all operations that are
 // begun after it, and every later connection sends them too. It does not wait. If the servers refuse them, the client
-// ends with zk.ErrAuthFailed, as with WithAuth. Errors: [ErrBadArguments], [ErrNotStarted], [ErrClosed].
-// In Java:
-// getZooKeeper().addAuthInfo, whose credentials are lost with the session.
+// ends with zk.ErrAuthFailed, as with WithAuth. Errors: [ErrBadArguments], [ErrNotStarted], [ErrClosed]. In
+// Java: getZooKeeper().addAuthInfo, whose credentials are lost with the session.
 func (c *Client) AddAuth(scheme string, auth []byte) error {
 	a := jute.Auth{Scheme: scheme, Auth: slices.Clone(auth)}
 	if wrong := checkAuth(a); wrong != "" {

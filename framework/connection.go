@@ -126,8 +126,7 @@ func (c *connection) open() error {
 
 // on handles a new state of a Conn. It runs on the goroutine that reads its connection.
 func (c *connection) on(conn *wire.Conn, s wire.State) {
-	if c.take(conn, s) && (s == wire.Connected || s == wire.ConnectedReadOnly || s == wire.AuthFailed ||
-		s == wire.LoginRefused) {
+	if c.take(conn, s) && s != wire.Disconnected && s != wire.Expired { // there is a connection, or a refusal
 		c.executor.Connected()
 	}
 }
@@ -154,7 +153,7 @@ func (c *connection) take(conn *wire.Conn, s wire.State) bool {
 	case wire.AuthFailed: // the servers would refuse another Conn too
 		c.lose("the servers refuse the credentials")
 		c.unhandled("the servers refuse the credentials", zk.ErrAuthFailed)
-	case wire.LoginRefused: // as if it could not connect, but whoever waits is told
+	case wire.LoginRefused: // as if it could not connect, but whoever waits learns why
 		c.refuse(conn.Refusal())
 	}
 	return true

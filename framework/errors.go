@@ -58,8 +58,8 @@ var (
 	ErrUnimplemented = jute.ErrUnimplemented
 	// ErrNotReadOnly is the answer to a write of a server without a quorum.
 	ErrNotReadOnly = jute.ErrNotReadOnly
-	// ErrEphemeralOnLocalSession is the answer to the create of an ephemeral node in a session that one server alone knows:
-	// the servers have localSessionsEnabled without localSessionsUpgradingEnabled.
+	// ErrEphemeralOnLocalSession is the answer to the create of an ephemeral node in a session that one server alone
+	// knows: the servers have localSessionsEnabled without localSessionsUpgradingEnabled.
 	ErrEphemeralOnLocalSession = jute.ErrEphemeralOnLocalSession
 	// ErrLoginRequired means that a server serves nobody without a login that it knows: see [WithSASL]. The error matches
 	// zk.ErrAuthFailed too.

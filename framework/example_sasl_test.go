@@ -14,7 +14,7 @@ import (
 	"github.com/gocurator/curator/sasl/digest"
 )
 
-// A wrong password is told at once, with its reason.
+// A wrong password is an error at once, with its reason.
 func ExampleWithSASL() {
 	server, err := curatortest.NewServer(curatortest.WithSASLUsers(map[string]string{"bob": "secret"}))
 	if err != nil {

@@ -104,7 +104,7 @@ func (notAMechanism) Start(context.Context, string) (sasl.Exchange, error) {
 }
 func (notAMechanism) Next([]byte) ([]byte, bool, error) { return []byte("nonsense"), false, nil }
 
-// refusedAtOnce checks that a client is told why it is refused, by everything, with one line in its log.
+// refusedAtOnce checks that each error of a client has the reason why it is refused, and one line of its log too.
 func refusedAtOnce(t *testing.T, addr, says string, opts ...framework.Option) {
 	t.Helper()
 	log := &lockedBuffer{}

@@ -67,7 +67,7 @@ func awaitRefusal(t *testing.T, client *framework.Client) {
 	}, "a refusal")
 }
 
-// An operation is told the reason at once, and whether it was sent.
+// The error of an operation has the reason at once, and whether it was sent.
 func TestOperationsOfARefusedClient(t *testing.T) {
 	t.Parallel()
 	s := newLoginServer(t)
@@ -178,7 +178,10 @@ func TestRecipesOutliveARefusal(t *testing.T) {
 	must(t, awaitLogin(t, other))
 	_, err = other.Create().ForPath(ctx, "/cached", []byte("new"))
 	must(t, err)
-	testenv.Eventually(t, func() bool { d, ok := c.Get("/cached"); return ok && string(d.Data) == "new" }, "the cache follows")
+	testenv.Eventually(t, func() bool {
+		d, ok := c.Get("/cached")
+		return ok && string(d.Data) == "new"
+	}, "the cache follows")
 	must(t, hold.Release(ctx))
 	must(t, receive(t, granted))
 	must(t, latch.Close())

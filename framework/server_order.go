@@ -12,8 +12,8 @@ import (
 	"github.com/gocurator/curator/internal/usercode"
 )
 
-// ServerOrder is the order in which a client tries the servers when it has no connection. It stays with a server that it
-// has found, and does not come back to an earlier one. The zero value is [Shuffled].
+// ServerOrder is the order in which a client tries the servers when it has no connection. It stays with a server that
+// it has found, and does not come back to an earlier one. The zero value is [Shuffled].
 type ServerOrder struct {
 	order func(ctx context.Context, c *config, servers []string) []string
 }
@@ -34,8 +34,8 @@ func AsGiven() ServerOrder {
 }
 
 // ByLatency tries the server first that accepts a TCP connection first. It opens a connection to each of them for that,
-// when a connection was lost, and does not wait for those that are much slower than the first. Many clients would choose
-// one server alike.
+// when a connection was lost, and does not wait for those that are much slower than the first. Many clients would
+// choose one server alike.
 func ByLatency() ServerOrder { return ServerOrder{orderByLatency} }
 
 // LocalFirst tries servers on this host first, then those in its networks, then the others. Each of the three groups is
@@ -71,14 +71,10 @@ const shortWait = 50 * time.Millisecond
 
 // orderByLatency returns the servers in the order in which they accept a connection.
 func orderByLatency(ctx context.Context, c *config, servers []string) []string {
-	type accepted struct {
-		server string
-		after  time.Duration
-	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var mu sync.Mutex
-	var all []accepted
+	var order []string
 	var wg sync.WaitGroup
 	start := time.Now()
 	for _, server := range servers {
@@ -89,21 +85,15 @@ func orderByLatency(ctx context.Context, c *config, servers []string) []string {
 			if panicked != nil || err != nil || nc == nil { // the try to connect reports it
 				return
 			}
-			after := time.Since(start)
-			_ = nc.Close()
 			mu.Lock()
-			defer mu.Unlock()
-			if all = append(all, accepted{server, after}); len(all) == 1 {
-				time.AfterFunc(max(after, shortWait), cancel)
+			if order = append(order, server); len(order) == 1 {
+				time.AfterFunc(max(time.Since(start), shortWait), cancel)
 			}
+			mu.Unlock()
+			_ = nc.Close()
 		})
 	}
 	wg.Wait()
-	slices.SortFunc(all, func(a, b accepted) int { return int(a.after - b.after) })
-	order := make([]string, 0, len(all))
-	for _, a := range all {
-		order = append(order, a.server)
-	}
 	return order
 }
 

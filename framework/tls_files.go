@@ -58,8 +58,8 @@ func WithoutHostnameVerification() TLSOption {
 
 // WithRevocationLists refuses servers whose certificate, or that of an authority between theirs and a trusted one, is
 // in a revocation list: files in PEM or DER, read as the others are. Each of these certificates needs a list of its
-// issuer that is signed by it, not outdated, and for all its certificates: with a critical extension a list only revokes.
-// In Java: zookeeper.ssl.crl, with lists from the network.
+// issuer that is signed by it, not outdated, and for all its certificates: with a critical extension a list only
+// revokes. In Java: zookeeper.ssl.crl, with lists from the network.
 func WithRevocationLists(files ...string) TLSOption {
 	files = slices.Clone(files)
 	return tlsOption(func(f *tlsFiles) { f.lists = append(f.lists, files...) })

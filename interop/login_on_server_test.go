@@ -23,7 +23,8 @@ import (
 	"github.com/gocurator/curator/interop"
 )
 
-// commandLine runs commands in the command line of Apache ZooKeeper, with system properties, and returns what it prints.
+// commandLine runs commands in the command line of Apache ZooKeeper, with system properties, and returns what it
+// prints.
 func commandLine(t *testing.T, addr, commands string, properties ...string) string {
 	t.Helper()
 	classPath, err := interop.ClassPath()

@@ -180,8 +180,8 @@ func (m *market) living() (living []*trader) {
 	return living
 }
 
-// javaStarts is the time after which a start of Java's caches is given up: now and then one waits for ever for the end of
-// its first load when requests are lost. It is longer than the retries of a request.
+// javaStarts is the time after which a start of Java's caches is given up: now and then one waits for ever for the end
+// of its first load when requests are lost. It is longer than the retries of a request.
 const javaStarts = 100 * time.Second
 
 // start starts a process that offers an instance of each service under a new id. Under the old id, a cache of Java that

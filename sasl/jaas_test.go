@@ -6,11 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/gocurator/curator/internal/testenv"
 )
-
-func TestMain(m *testing.M) { testenv.Main(m) }
 
 const jaas = `// of the deployment
 Server {
@@ -107,7 +103,8 @@ func TestLoginShowsNoSecret(t *testing.T) {
 	}
 }
 
-// Java reads the escapes of a quoted value: the words on the right are what its Configuration has for those on the left.
+// Java reads the escapes of a quoted value: the words on the right are what its Configuration has for those on the
+// left.
 func TestJAASEscapes(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{

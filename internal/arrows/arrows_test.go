@@ -118,7 +118,7 @@ var rules = []rule{
 	// Test support, for the tests of all floors. curatortest and its server know nothing of the client: they speak the
 	// protocol on their own.
 	{pkg: "internal/zkserver", imports: []string{"internal/jute"}},
-	{pkg: "curatortest", imports: []string{"internal/jute", "internal/zkserver"}},
+	{pkg: "curatortest", imports: []string{"internal/jute", "internal/zkserver", "sasl", "sasl/digest"}},
 	{pkg: "internal/conformance"}, // tests alone
 	{pkg: "internal/model"},       // tests alone
 	{pkg: "internal/testenv", imports: []string{"curatortest", "internal/jute"}},

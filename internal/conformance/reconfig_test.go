@@ -316,7 +316,8 @@ func (r *reconfigurer) play() {
 	r.connect(1)
 	r.read(false)
 	r.join("without the permission", someObserver)
-	r.join("without the permission and without a quorum", "server.101=127.0.0.1:1:2;3", "server.102=127.0.0.1:1:2;3", "server.103=127.0.0.1:1:2;3")
+	r.join("without the permission and without a quorum", "server.101=127.0.0.1:1:2;3", "server.102=127.0.0.1:1:2;3",
+		"server.103=127.0.0.1:1:2;3")
 	r.join("without the permission nonsense", "some thing")
 	r.change("from another version without the permission", jute.Reconfig{Joining: someObserver, ConfigID: 7})
 	r.asSuper(1)
@@ -328,11 +329,13 @@ func (r *reconfigurer) play() {
 	r.change("from the version", jute.Reconfig{Leaving: "100", ConfigID: r.version})
 	r.leave("of nobody", "77")
 	r.change("nothing", jute.Reconfig{ConfigID: -1})
-	r.join("forms", "server.100=127.0.0.1:1:2:Observer;3", "x.101=127.0.0.1:1:2: observer ;3", "102=[::]:1:2:observer;[::]:3",
+	r.join("forms", "server.100=127.0.0.1:1:2:Observer;3", "x.101=127.0.0.1:1:2: observer ;3",
+		"102=[::]:1:2:observer;[::]:3",
 		" server.103 = 127.0.0.1:1:2:observer;127.0.0.1:3 ", "server.100=127.0.0.2:1:2:observer;4")
 	r.leave("forms", " 100", "101 ", "", "102,,103")
 	r.join("in the order of a hash table", "server.9=127.0.0.1:1:2:observer;3", "server.100=127.0.0.1:1:2:observer;4",
-		"server.22=127.0.0.1:1:2:observer;5", "server.37=127.0.0.1:1:2:observer;6", "server.16=127.0.0.1:1:2:observer;7", "server.15=127.0.0.1:1:2:observer;8",
+		"server.22=127.0.0.1:1:2:observer;5", "server.37=127.0.0.1:1:2:observer;6", "server.16=127.0.0.1:1:2:observer;7",
+		"server.15=127.0.0.1:1:2:observer;8",
 		"server.14=127.0.0.1:1:2:observer;9")
 	r.read(false)
 	r.leave("half of them", "9", "100", "22")
@@ -382,13 +385,20 @@ func (r *reconfigurer) play() {
 // nonsense sends what cannot be a configuration.
 func (r *reconfigurer) nonsense() {
 	for _, text := range []string{
-		"some thing", "server.100", "server.100=", "server.100=127.0.0.1", "server.100=127.0.0.1:1;3", "server.100=127.0.0.1:1:2:observer",
-		"server.100=127.0.0.1:1:2:observer;", "server.100=127.0.0.1:1:2:witness;3", "server.100=127.0.0.1:1:1:observer;3", "server.100=127.0.0.1:x:2:observer;3",
-		"server.100=127.0.0.1:1:x:observer;3", "server.100=127.0.0.1:1:2:observer;x", "server.100=127.0.0.1:1:2:observer;127.0.0.1:x",
-		"server.100=127.0.0.1:1:2:observer;127.0.0.1:3:4", "server.100=127.0.0.1:1:2:observer;3;4", "server.100=127.0.0.1:1:2:observer:x;3",
-		"server.100=127.0.0.1:70000:2:observer;3", "server.100=127.0.0.1:1:-2:observer;3", "server.100=127.0.0.1:1:2:observer;70000",
-		"server.x=127.0.0.1:1:2:observer;3", "server.=127.0.0.1:1:2:observer;3", "=127.0.0.1:1:2:observer;3", "server.100=127.0.0.1=1:2:observer;3",
-		"server.100=127.0.0.1:1:2:observer|127.0.0.2:1:2:observer;3", "server.100=[::1:1:2:observer;3", "server.100=;", "server.100=;3",
+		"some thing", "server.100", "server.100=", "server.100=127.0.0.1", "server.100=127.0.0.1:1;3",
+		"server.100=127.0.0.1:1:2:observer",
+		"server.100=127.0.0.1:1:2:observer;", "server.100=127.0.0.1:1:2:witness;3", "server.100=127.0.0.1:1:1:observer;3",
+		"server.100=127.0.0.1:x:2:observer;3",
+		"server.100=127.0.0.1:1:x:observer;3", "server.100=127.0.0.1:1:2:observer;x",
+		"server.100=127.0.0.1:1:2:observer;127.0.0.1:x",
+		"server.100=127.0.0.1:1:2:observer;127.0.0.1:3:4", "server.100=127.0.0.1:1:2:observer;3;4",
+		"server.100=127.0.0.1:1:2:observer:x;3",
+		"server.100=127.0.0.1:70000:2:observer;3", "server.100=127.0.0.1:1:-2:observer;3",
+		"server.100=127.0.0.1:1:2:observer;70000",
+		"server.x=127.0.0.1:1:2:observer;3", "server.=127.0.0.1:1:2:observer;3", "=127.0.0.1:1:2:observer;3",
+		"server.100=127.0.0.1=1:2:observer;3",
+		"server.100=127.0.0.1:1:2:observer|127.0.0.2:1:2:observer;3", "server.100=[::1:1:2:observer;3", "server.100=;",
+		"server.100=;3",
 	} {
 		r.join(text, text)
 		r.members(text, r.servers[0].Spec(), r.servers[1].Spec(), text)

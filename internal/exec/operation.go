@@ -216,8 +216,8 @@ func (op *Operation) loss() error {
 	return op.ex.explain(ErrNotSent)
 }
 
-// refusal returns the error of op when no server accepts the client, for the reason why; nil if op waits. A login may be
-// accepted later, so that its refusal is a lost connection too: whoever waits for a connection waits for the login.
+// refusal returns the error of op when no server accepts the client, for the reason why; nil if op waits. A login may
+// be accepted later, so that its refusal is a lost connection too: whoever waits for a connection waits for the login.
 func (op *Operation) refusal(conn *wire.Conn, why error) error {
 	switch {
 	case conn.IsOver():

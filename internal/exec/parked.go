@@ -161,9 +161,9 @@ func (e *Executor) recheck(conn *wire.Conn) {
 }
 
 // Connected sends the parked operations, in order, before all others. It is called when a connection stands, and when
-// the servers refuse the credentials or the login: then it fails the parked operations. One goroutine at a time does this, or begins
-// the next attempts in wake: two would finish operations, which happens without mu, out of order. A second call makes
-// the first one go through the list again, and returns at once.
+// the servers refuse the credentials or the login: then it fails the parked operations. One goroutine at a time does
+// this, or begins the next attempts in wake: two would finish operations, which happens without mu, out of order. A
+// second call makes the first one go through the list again, and returns at once.
 func (e *Executor) Connected() {
 	e.mu.Lock()
 	if e.waking {
@@ -228,8 +228,10 @@ func (e *Executor) takeOver() (over []overOp) {
 			over = append(over, overOp{op, op.caller.abandoned.cause})
 		case e.outlived(op, conn):
 			over = append(over, overOp{op, zk.ErrSessionExpired})
-		case refusal != nil && op.refusal(conn, refusal) != nil:
-			over = append(over, overOp{op, op.refusal(conn, refusal)})
+		case refusal != nil:
+			if err := op.refusal(conn, refusal); err != nil {
+				over = append(over, overOp{op, err})
+			}
 		}
 	}
 	for op := e.parked.first; op != nil; op = op.waiting.after {

@@ -54,8 +54,8 @@ var (
 	// The client calls stop when it is closed, before its operations end, and waits until done is closed. There is one
 	// such value for each client.
 	Attached func(client any, create func() (value any, stop func() (done <-chan struct{}))) (value any)
-	// AwaitConnection is a client's BlockUntilConnected for a recipe, which goes on after a refusal of the login that passes:
-	// it waits until a server accepts it.
+	// AwaitConnection is a client's BlockUntilConnected for a recipe, which goes on after a refusal of the login that
+	// passes: it waits until a server accepts it.
 	AwaitConnection func(ctx context.Context, client any) error
 	// StateListeners returns, for tests, the number of a client's listeners to the connection state.
 	StateListeners func(client any) int

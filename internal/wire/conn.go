@@ -25,7 +25,8 @@ var ErrNotConnected = errors.New("wire: not connected")
 // State is a state of a Conn.
 type State int
 
-// The states. Expired and AuthFailed are final. LoginRefused says that no server accepts the login; they are tried again.
+// The states. Expired and AuthFailed are final. LoginRefused says that no server accepts the login; they are tried
+// again.
 const (
 	Disconnected State = iota
 	Connected
@@ -233,8 +234,8 @@ func (c *Conn) IsConnected() bool {
 	return c.end == nil && c.link != nil && !c.link.dead
 }
 
-// Refusal returns why the servers refuse the credentials or the login, and nil if they do not. Nothing is accepted then,
-// but a server may accept the login later.
+// Refusal returns why the servers refuse the credentials or the login, and nil if they do not. Nothing is accepted
+// then, but a server may accept the login later.
 func (c *Conn) Refusal() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -117,8 +117,8 @@ func (h *Hosts) update(servers []string) {
 	maps.DeleteFunc(h.refusals, func(server string, _ error) bool { return !slices.Contains(servers, server) })
 }
 
-// unordered returns the servers if the next pass is to ask the program for their order: in the first pass since a server
-// was well.
+// unordered returns the servers if the next pass is to ask the program for their order: in the first pass since a
+// server was well.
 func (h *Hosts) unordered() (servers []string, version int, ask bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -292,8 +292,8 @@ func (h *Hosts) served() bool {
 	return h.wasServed
 }
 
-// refused records that a server requires a login.
-func (h *Hosts) refused() {
+// noteLoginRequired records that a server serves nobody without a login.
+func (h *Hosts) noteLoginRequired() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.wasServed = false

@@ -272,7 +272,7 @@ func (l *link) handle(body []byte) (ours bool, err error) {
 	}
 	c := l.c
 	if h.Code == jute.CodeSessionClosedRequireSASL {
-		c.hosts.refused()
+		c.hosts.noteLoginRequired()
 		return true, ErrLoginRequired
 	}
 	if h.Xid == jute.XidNotification {

@@ -85,8 +85,8 @@ func (l *link) nextToken(ctx context.Context, token []byte) (reply []byte, done 
 	return n.reply, n.done, nil
 }
 
-// loginError says what a refusal means. The first token asks for the mechanism, and has no secret. A server that requires
-// a login has a code of its own for a refusal.
+// loginError says what a refusal means. The first token asks for the mechanism, and has no secret. A server that
+// requires a login has a code of its own for a refusal.
 func loginError(err error, round int) error {
 	if errors.Is(err, jute.ErrSessionClosedRequireSASL) {
 		err = ErrLoginRequired

@@ -125,8 +125,10 @@ func TestLoginRefusals(t *testing.T) {
 		says   string
 		is     error
 	}{
-		{name: "the first token", rounds: 1, answer: refused(jute.CodeAuthFailed), says: "the first token", is: zk.ErrAuthFailed},
-		{name: "a later token", rounds: 2, answer: refused(jute.CodeAuthFailed), says: "user or the password", is: zk.ErrAuthFailed},
+		{name: "the first token", rounds: 1, answer: refused(jute.CodeAuthFailed), says: "the first token",
+			is: zk.ErrAuthFailed},
+		{name: "a later token", rounds: 2, answer: refused(jute.CodeAuthFailed), says: "user or the password",
+			is: zk.ErrAuthFailed},
 		{name: "another login is required", rounds: 2, answer: refused(jute.CodeSessionClosedRequireSASL),
 			says: "user or the password", is: jute.ErrSessionClosedRequireSASL},
 		{name: "a server without SASL", rounds: 1, answer: func(p *peer, r *request) { p.token(r, nil) },
@@ -367,8 +369,8 @@ func TestLoginAnswersThatLie(t *testing.T) {
 	}
 }
 
-// A server that requires a login accepts everybody's connect request. A client without one is told before it counts as
-// connected, and asks again before the next connection counts.
+// A server that requires a login accepts everybody's connect request. A client without one learns that before it counts
+// as connected, and asks again before the next connection counts.
 func TestProbeFindsThatALoginIsRequired(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(t)

@@ -30,8 +30,8 @@ func (c *Conn) move(l *link, version int) {
 		here = remote.String()
 	}
 	if c.cfg.Order != nil {
-		servers, version := c.hosts.list()
-		c.orderList(servers, version)
+		servers, newest := c.hosts.list()
+		c.orderList(servers, newest)
 	}
 	known := slices.ContainsFunc(c.targets(), func(t target) bool { return t.address == here })
 	if known || !c.hosts.isCurrent(version) {

@@ -26,8 +26,8 @@ const (
 	anyone       = "anyone"
 )
 
-// everybody is the identity of clients that may do everything because the service has no permissions. Clients do not see
-// it.
+// everybody is the identity of clients that may do everything because the service has no permissions. Clients do not
+// see it.
 var everybody identity
 
 // identities are the identities of a connection.

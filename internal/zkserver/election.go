@@ -47,9 +47,9 @@ func (s *Service) settleLeader() {
 	}
 }
 
-// followersOf counts followers of a leader that have a vote. With sameSide it counts the members on its side of the partition that
-// follow it or may follow it. Otherwise it counts the members on other sides that have not noticed yet that they are
-// cut off.
+// followersOf counts followers of a leader that have a vote. With sameSide it counts the members on its side of the
+// partition that follow it or may follow it. Otherwise it counts the members on other sides that have not noticed yet
+// that they are cut off.
 func (s *Service) followersOf(leader *Member, sameSide bool) int {
 	n := 0
 	for _, m := range s.members {

@@ -9,8 +9,8 @@ import (
 	"github.com/gocurator/curator/internal/jute"
 )
 
-// The quotas of a tree. The quota of /a is the node /zookeeper/quota/a/zookeeper_limits, and what /a has of it stands in
-// the node zookeeper_stats beside that one. A path counts for the quota of its nearest node that has one.
+// The quotas of a tree. The quota of /a is the node /zookeeper/quota/a/zookeeper_limits, and what /a has of it stands
+// in the node zookeeper_stats beside that one. A path counts for the quota of its nearest node that has one.
 
 const (
 	limitsName = "zookeeper_limits"

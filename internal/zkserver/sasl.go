@@ -82,19 +82,6 @@ func digestOf(d map[string]string, password, method string) string {
 	}, ":"))
 }
 
-// Respond returns the response of a client to the challenge of a server.
-func Respond(challenge []byte, user, password string) ([]byte, bool) {
-	d, ok := parseDirectives(string(challenge))
-	if !ok || d["nonce"] == "" {
-		return nil, false
-	}
-	d = map[string]string{"username": user, "nonce": d["nonce"], "cnonce": newNonce(), "digest-uri": saslService}
-	quote := strings.NewReplacer(`\`, `\\`, `"`, `\"`)
-	return []byte(`charset=utf-8,username="` + quote.Replace(user) + `",realm="` + saslRealm + `",nonce="` +
-		quote.Replace(d["nonce"]) + `",nc=00000001,cnonce="` + d["cnonce"] + `",digest-uri="` + saslService +
-		`",maxbuf=65536,response=` + digestOf(d, password, "AUTHENTICATE") + ",qop=auth"), true
-}
-
 // check checks all of a response but the user and the digest, in the order of Java, which decides between the verdicts.
 func (l *login) check(d map[string]string) verdict {
 	has := func(name string) bool {

@@ -117,21 +117,3 @@ func FuzzLogin(f *testing.F) {
 		}
 	})
 }
-
-func TestRespond(t *testing.T) {
-	users := map[string]string{`a"\b`: "secret", "zoë": "мир"}
-	for user, password := range users {
-		var l login
-		challenge, _, _ := l.next(nil, users)
-		response, ok := Respond(challenge, user, password)
-		if !ok {
-			t.Fatalf("no response to %q", challenge)
-		}
-		if _, got, v := l.next(response, users); v != loginDone || got != user {
-			t.Errorf("%q for user %q, verdict %d", response, got, v)
-		}
-	}
-	if response, ok := Respond([]byte("rspauth=x"), "a", "b"); ok {
-		t.Errorf("%q to what is no challenge", response)
-	}
-}

@@ -23,7 +23,7 @@ type attribute struct {
 	Value asn1.RawValue
 }
 
-// attributesSET has a name that tells the package asn1 that it is a set.
+// attributesSET has a name by which the package asn1 knows it as a set.
 type attributesSET []attribute
 
 // subjectOf returns the subject of a certificate in the form of RFC 2253, as X500Principal.getName of Java does.

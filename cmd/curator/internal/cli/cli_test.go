@@ -133,7 +133,8 @@ func TestLoginBySASL(t *testing.T) {
 		{code: CodeRefused},
 		{args: "--sasl-user alice --jaas " + jaas, code: CodeUsage},
 	} {
-		got := invoke(t.Context(), append([]string{"ls", "/"}, strings.Fields(test.args)...), append(connect, test.environ)...)
+		got := invoke(t.Context(), append([]string{"ls", "/"}, strings.Fields(test.args)...), append(connect,
+			test.environ)...)
 		if got.code != test.code || strings.Contains(got.stderr, "wonder") {
 			t.Errorf("%s %s: %+v, want code %d", test.args, test.environ, got, test.code)
 		}

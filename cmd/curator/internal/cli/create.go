@@ -25,11 +25,9 @@ It prints the path of the node, which with --sequential has a number at its end.
 ` + fenceHelp,
 		Args: usageArgs(cobra.RangeArgs(1, 2)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			data, err := a.dataOf(args[1:])
-			if err != nil {
-				return err
-			}
-			return a.fencedClient(cmd, f, func(ctx context.Context, client *framework.Client) error {
+			return a.write(cmd, f, args, func(
+				ctx context.Context, client *framework.Client, path string, data []byte,
+			) error {
 				create := client.Create()
 				switch {
 				case sequential:
@@ -40,14 +38,14 @@ It prints the path of the node, which with --sequential has a number at its end.
 				if parents {
 					create = create.CreatingParentsIfNeeded()
 				}
-				path, err := create.ForPath(ctx, args[0], data)
+				created, err := create.ForPath(ctx, path, data)
 				if err != nil {
 					return err
 				}
 				w := output.New(a.Stdout, a.format)
 				w.Row(struct {
 					Path string `json:"path"`
-				}{path}, path)
+				}{created}, created)
 				return w.Close()
 			})
 		},
@@ -72,12 +70,10 @@ It creates the node and its parents if they do not exist.
 		Example: `  curator lock /locks/report -- sh -c 'make-report | curator put --fence /report'`,
 		Args:    usageArgs(cobra.RangeArgs(1, 2)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			data, err := a.dataOf(args[1:])
-			if err != nil {
-				return err
-			}
-			return a.fencedClient(cmd, f, func(ctx context.Context, client *framework.Client) error {
-				_, err := client.Create().CreatingParentsIfNeeded().OrSetData().ForPath(ctx, args[0], data)
+			return a.write(cmd, f, args, func(
+				ctx context.Context, client *framework.Client, path string, data []byte,
+			) error {
+				_, err := client.Create().CreatingParentsIfNeeded().OrSetData().ForPath(ctx, path, data)
 				return err
 			})
 		},

@@ -33,9 +33,10 @@ func (a *app) demo() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "Run an ensemble in memory with clients at work, to try the other subcommands on",
-		Long: `Demo needs nothing: it starts an ensemble in memory and three hosts on it. They contend for a lock, a read-write
-lock and a semaphore, elect a leader that steps down after a while, put jobs into a queue and do them, and offer a service,
-which one of them takes back from time to time. It prints what happens, and how to look at it from another terminal.`,
+		Long: `Demo needs nothing: it starts an ensemble in memory and three hosts on it. They contend for a lock, a
+read-write lock and a semaphore, elect a leader that steps down after a while, put jobs into a queue and do them, and
+offer a service, which one of them takes back from time to time. It prints what happens, and how to look at it from
+another terminal.`,
 		Args: usageArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
@@ -58,11 +59,7 @@ which one of them takes back from time to time. It prints what happens, and how 
 
 func (a *app) show(ctx context.Context, root *cobra.Command, o showing) (err error) {
 	servers := serving{servers: o.servers, host: "127.0.0.1", port: o.port, tick: time.Second, version: "3.8"}
-	conf, err := servers.config()
-	if err != nil {
-		return usage(err)
-	}
-	e, err := testserver.Start(conf)
+	e, err := servers.start()
 	if err != nil {
 		return err
 	}

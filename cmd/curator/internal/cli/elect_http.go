@@ -17,7 +17,8 @@ import (
 	"github.com/gocurator/curator/recipes/leader"
 )
 
-// answerTimeout bounds the question to the servers who leads, readTimeout the time that a caller takes for its question.
+// answerTimeout bounds the question to the servers who leads, readTimeout the time that a caller takes for its
+// question.
 const (
 	answerTimeout = time.Second
 	readTimeout   = 5 * time.Second

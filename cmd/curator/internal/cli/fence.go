@@ -24,8 +24,23 @@ type fence struct{ node string }
 
 func (f *fence) register(cmd *cobra.Command) {
 	fs := cmd.Flags()
-	fs.StringVar(&f.node, "fence", "", "write only while the node of a lock exists: that of "+envLockPath+", or --fence=NODE")
+	fs.StringVar(&f.node, "fence", "", "write only while the node of a lock exists: "+
+		"that of "+envLockPath+", or --fence=NODE")
 	fs.Lookup("fence").NoOptDefVal = ofEnvironment
+}
+
+// write calls fn with the data for the node that args name, and a client as that of fencedClient.
+func (a *app) write(
+	cmd *cobra.Command, f fence, args []string,
+	fn func(ctx context.Context, client *framework.Client, path string, data []byte) error,
+) error {
+	data, err := a.dataOf(args[1:])
+	if err != nil {
+		return err
+	}
+	return a.fencedClient(cmd, f, func(ctx context.Context, client *framework.Client) error {
+		return fn(ctx, client, args[0], data)
+	})
 }
 
 // fencedClient calls fn with a client whose writes are fenced, if the flag is there.

@@ -82,7 +82,8 @@ arguments instead of SIGTERM, with the id of the command in `+envChildPID)
 	fs.BoolVar(&h.events, "json", false, "print events on the standard error, one JSON value a line")
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
 		if cmd.ArgsLenAtDash() != 1 || len(args) < 2 {
-			return usage(fmt.Errorf("wants a path, --, and a command: curator %s [flags] PATH -- COMMAND [ARGUMENT...]", cmd.Name()))
+			return usage(fmt.Errorf("wants a path, --, and a command: curator %s [flags] PATH -- COMMAND [ARGUMENT...]",
+				cmd.Name()))
 		}
 		return nil
 	}
@@ -150,7 +151,7 @@ func (h *holdCommand) hold(ctx context.Context, path string, args []string) erro
 		}
 	}()
 	h.event(run.Event{Event: "waiting", Path: path})
-	client, held, err := h.wait4(waiting, conf.Client, path)
+	client, held, err := h.connectAndAcquire(waiting, conf.Client, path)
 	close(over)
 	<-watcher
 	if client != nil {
@@ -206,8 +207,8 @@ func (h *holdCommand) hold(ctx context.Context, path string, args []string) erro
 	return nil
 }
 
-// wait4 connects and waits for the hold.
-func (h *holdCommand) wait4(
+// connectAndAcquire connects and waits for the hold.
+func (h *holdCommand) connectAndAcquire(
 	ctx context.Context, connect func(context.Context, ...framework.Option) (*framework.Client, error), path string,
 ) (*framework.Client, *acquired, error) {
 	client, err := connect(ctx, h.options...)
@@ -280,7 +281,8 @@ func (a *app) lock() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "lock PATH -- COMMAND [ARGUMENT...]",
 		Short: "Run a command while holding a lock",
-		Long:  "Lock waits for the lock of a path, and runs a command while it holds it. In Java: InterProcessMutex.\n" + holdHelp,
+		Long: "Lock waits for the lock of a path, and runs a command while it holds it. In Java: InterProcessMutex.\n" +
+			holdHelp,
 	}
 	h.acquire = func(ctx context.Context, client *framework.Client, path string, wait time.Duration) (*acquired, error) {
 		mu := locks.NewInterProcessMutex(client, path)

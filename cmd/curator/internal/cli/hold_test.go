@@ -309,7 +309,8 @@ func TestLockOnLost(t *testing.T) {
 			gone := p.await("gone")
 			thaw()
 			got := p.result()
-			if got.code != CodeLost || !strings.Contains(got.stdout, test.want) || test.want == "" && strings.Contains(got.stdout, "got") {
+			if got.code != CodeLost || !strings.Contains(got.stdout, test.want) ||
+				test.want == "" && strings.Contains(got.stdout, "got") {
 				t.Errorf("got %+v, want code %d and %q", got, CodeLost, test.want)
 			}
 			if gone.Margin == nil {

@@ -114,10 +114,7 @@ own: it is not found. It reads all nodes below PATH, with at most 50 requests in
   curator holders / --recipe latch --follow`,
 		Args: usageArgs(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			root := "/"
-			if len(args) > 0 {
-				root = args[0]
-			}
+			root := rootOf(args)
 			return a.withClient(cmd, func(ctx context.Context, client *framework.Client) error {
 				switch {
 				case o.follow && a.format == output.Table && a.isTerminal():
@@ -211,9 +208,9 @@ func (a *app) followHolders(ctx context.Context, client *framework.Client, root 
 	})
 }
 
-// followed calls tell for each participant, and then for each change. It reads the tree again after events.
+// followed calls report for each participant, and then for each change. It reads the tree again after events.
 func (o *holding) followed(
-	ctx context.Context, client *framework.Client, root string, tell func(change string, h holder) error,
+	ctx context.Context, client *framework.Client, root string, report func(change string, h holder) error,
 ) error {
 	changed := make(chan struct{}, 1)
 	touch := func() {
@@ -240,7 +237,7 @@ func (o *holding) followed(
 		if err != nil {
 			return err
 		}
-		if err := changes(known, found, tell); err != nil {
+		if err := changes(known, found, report); err != nil {
 			return err
 		}
 		known = make(map[string]holder, len(found))
@@ -263,8 +260,8 @@ const (
 	changeRemoved = "removed"
 )
 
-// changes tells what has changed: what is gone comes first.
-func changes(known map[string]holder, found []holder, tell func(change string, h holder) error) error {
+// changes reports what has changed: what is gone comes first.
+func changes(known map[string]holder, found []holder, report func(change string, h holder) error) error {
 	there := make(map[string]bool, len(found))
 	for _, h := range found {
 		there[h.key()] = true
@@ -277,7 +274,7 @@ func changes(known map[string]holder, found []holder, tell func(change string, h
 	}
 	slices.SortFunc(gone, func(x, y holder) int { return cmp.Compare(x.Token, y.Token) })
 	for _, h := range gone {
-		if err := tell(changeRemoved, h); err != nil {
+		if err := report(changeRemoved, h); err != nil {
 			return err
 		}
 	}
@@ -290,7 +287,7 @@ func changes(known map[string]holder, found []holder, tell func(change string, h
 			}
 			change = changeChanged
 		}
-		if err := tell(change, h); err != nil {
+		if err := report(change, h); err != nil {
 			return err
 		}
 	}

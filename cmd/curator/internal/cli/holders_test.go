@@ -108,8 +108,8 @@ func TestHoldersFollowsChanges(t *testing.T) {
 	want("added", third, "waits")
 }
 
-// TestHoldersOfManyNodes reads many nodes, at full length 100,000, with at most 50 requests in flight. It prints how long
-// that takes.
+// TestHoldersOfManyNodes reads many nodes, at full length 100,000, with at most 50 requests in flight. It prints how
+// long that takes.
 func TestHoldersOfManyNodes(t *testing.T) {
 	const items = 999
 	queues := testenv.Size(10, 10, 100)

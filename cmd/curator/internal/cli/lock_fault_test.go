@@ -55,8 +55,8 @@ type faultyHolder struct {
 // finish lets the command end by itself, with code 5.
 func (h *faultyHolder) finish() { _ = h.cmd.Process.Signal(syscall.SIGUSR1) }
 
-// lockFaults has the faults. hit does the fault and returns the exit code of the holder, -1 for a signal. after is called
-// when the next holder has the lock.
+// lockFaults has the faults. hit does the fault and returns the exit code of the holder, -1 for a signal. after is
+// called when the next holder has the lock.
 var lockFaults = []struct {
 	name  string
 	hit   func(t *testing.T, h *faultyHolder) (code int)
@@ -169,9 +169,9 @@ func (m *margins) log(t *testing.T) {
 	t.Logf("%d faults", total)
 }
 
-// TestLockFaultsLeaveNothing hits a holder with a fault while another one waits. It looks at each of these: no process of the
-// holder lives when the next one starts its command, none is left, and the exit code is right. CURATOR_SEED=n runs one
-// fault, the n-th.
+// TestLockFaultsLeaveNothing hits a holder with a fault while another one waits. It looks at each of these: no process
+// of the holder lives when the next one starts its command, none is left, and the exit code is right. CURATOR_SEED=n
+// runs one fault, the n-th.
 func TestLockFaultsLeaveNothing(t *testing.T) {
 	first, count := uint64(0), testenv.Size(30, 12, 1000)
 	if text := os.Getenv("CURATOR_SEED"); text != "" {
@@ -202,7 +202,8 @@ func lockFault(t *testing.T, seed uint64, measured *margins) {
 	background := behind[random.IntN(len(behind))]
 	deaf, cgroup := random.IntN(2) == 0, random.IntN(2) == 0
 	pause := time.Duration(random.Int64N(int64(300 * time.Millisecond)))
-	story := fmt.Sprintf("%s after %v; %s behind the command, deaf %t, cgroup %t", fault.name, pause, background.name, deaf,
+	story := fmt.Sprintf("%s after %v; %s behind the command, deaf %t, cgroup %t", fault.name, pause, background.name,
+		deaf,
 		cgroup)
 
 	root := testenv.Chroot(t)
@@ -278,7 +279,8 @@ func parentOf(t *testing.T, pid int) int {
 	return parent
 }
 
-// awaitReady waits for the line of a command in a pipe. The channel gets the time at which nobody has the pipe any more.
+// awaitReady waits for the line of a command in a pipe. The channel gets the time at which nobody has the pipe any
+// more.
 func awaitReady(pipe string) (dead <-chan time.Time, err error) {
 	fd, err := unix.Open(pipe, unix.O_RDONLY|unix.O_CLOEXEC, 0) // waits for the other side
 	if err != nil {

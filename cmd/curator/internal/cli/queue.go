@@ -39,8 +39,8 @@ func (a *app) queue() *cobra.Command {
 	ls := &cobra.Command{
 		Use:   "ls PATH",
 		Short: "List what is in a queue, or in its dead letters, in its order",
-		Long: `Ls lists the nodes of a queue in the order in which they are due. ID is the priority, the due time or the id that
-the name of the node has. Dead letters are in a queue too: give their path.`,
+		Long: `Ls lists the nodes of a queue in the order in which they are due. ID is the priority, the due time or the id
+that the name of the node has. Dead letters are in a queue too: give their path.`,
 		Args: usageArgs(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withClient(cmd, func(ctx context.Context, client *framework.Client) error {
@@ -145,14 +145,11 @@ func (a *app) services() *cobra.Command {
 	return &cobra.Command{
 		Use:   "services [PATH]",
 		Short: "Print the instances of services",
-		Long: `Services prints the instances that are registered with service discovery at and below a node. Those with a session
-vanish with it; those without, which are static or permanent, may be long dead.`,
+		Long: `Services prints the instances that are registered with service discovery at and below a node. Those with a
+session vanish with it; those without, which are static or permanent, may be long dead.`,
 		Args: usageArgs(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			root := "/"
-			if len(args) > 0 {
-				root = args[0]
-			}
+			root := rootOf(args)
 			return a.withClient(cmd, func(ctx context.Context, client *framework.Client) error {
 				o := holding{recipes: []string{string(recognize.Service)}}
 				found, t, err := o.find(ctx, client, root)

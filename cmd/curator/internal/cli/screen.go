@@ -41,7 +41,7 @@ func (a *app) screenOfHolders(ctx context.Context, client *framework.Client, roo
 	defer cancel(nil)
 	work.Go(func() {
 		err := o.followed(ctx, client, root, func(change string, h holder) error {
-			p.Send(told{change, h})
+			p.Send(participantChanged{change, h})
 			return nil
 		})
 		cancel(err)
@@ -58,7 +58,7 @@ func (a *app) screenOfHolders(ctx context.Context, client *framework.Client, roo
 
 // The messages to the screen.
 type (
-	told struct {
+	participantChanged struct {
 		change string
 		holder holder
 	}
@@ -106,8 +106,8 @@ func (s *screen) Update(m tea.Msg) (tea.Model, tea.Cmd) {
 		s.width, s.height = m.Width, m.Height
 	case tea.KeyPressMsg:
 		return s, s.key(m.String())
-	case told:
-		s.tell(m)
+	case participantChanged:
+		s.note(m)
 	case connection:
 		s.connected = bool(m)
 	case second:
@@ -143,7 +143,7 @@ func (s *screen) key(name string) tea.Cmd {
 	return nil
 }
 
-func (s *screen) tell(m told) {
+func (s *screen) note(m participantChanged) {
 	key := m.holder.key()
 	if m.change == changeRemoved {
 		if r := s.rows[key]; r != nil {

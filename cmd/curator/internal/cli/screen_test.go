@@ -31,9 +31,9 @@ func newScreen(width, height int, colors bool) *screen {
 		if i > 0 {
 			h.For = "lock-0000000000"
 		}
-		s.Update(told{changeAdded, h})
+		s.Update(participantChanged{changeAdded, h})
 	}
-	s.Update(told{changeAdded, holder{
+	s.Update(participantChanged{changeAdded, holder{
 		Recipe: "members", Path: "/demo/hosts", State: "member", Node: "a", Since: s.now, ID: "a",
 	}})
 	return s
@@ -84,7 +84,7 @@ func TestScreenShowsWhoWaits(t *testing.T) {
 func TestScreenForgetsWhatIsGone(t *testing.T) {
 	s := newScreen(80, 24, false)
 	gone := holder{Recipe: "members", Path: "/demo/hosts", Node: "a"}
-	s.Update(told{changeRemoved, gone})
+	s.Update(participantChanged{changeRemoved, gone})
 	if text := words(s); !strings.Contains(text, "\n- /demo/hosts") {
 		t.Errorf("what is gone has no mark:\n%s", text)
 	}

@@ -93,29 +93,26 @@ type ready struct {
 	HTTP    string   `json:"http,omitempty"`
 }
 
-func (o *serving) config() (testserver.Config, error) {
+// start starts the servers.
+func (o *serving) start() (*testserver.Ensemble, error) {
 	c := testserver.Config{Servers: o.servers, Host: o.host, Port: o.port}
 	versions := map[string]curatortest.Version{"3.8": curatortest.Version38, "3.9": curatortest.Version39}
 	version, ok := versions[o.version]
 	if !ok {
-		return c, errors.New("--zookeeper: must be 3.8, 3.9")
+		return nil, usage(errors.New("--zookeeper: must be 3.8, 3.9"))
 	}
 	if o.servers < 1 {
-		return c, errors.New("--servers: must be 1 at least")
+		return nil, usage(errors.New("--servers: must be 1 at least"))
 	}
 	c.Options = []curatortest.ServerOption{curatortest.WithTickTime(o.tick), curatortest.WithVersion(version)}
 	if len(o.users) > 0 {
 		c.Options = append(c.Options, curatortest.WithSASLUsers(o.users))
 	}
-	return c, nil
+	return testserver.Start(c)
 }
 
 func (a *app) serve(ctx context.Context, o serving) (err error) {
-	conf, err := o.config()
-	if err != nil {
-		return usage(err)
-	}
-	e, err := testserver.Start(conf)
+	e, err := o.start()
 	if err != nil {
 		return err
 	}

@@ -27,12 +27,10 @@ With --version it fails if the node has another version by now.
   curator set /flag on`,
 		Args: usageArgs(cobra.RangeArgs(1, 2)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			data, err := a.dataOf(args[1:])
-			if err != nil {
-				return err
-			}
-			return a.fencedClient(cmd, f, func(ctx context.Context, client *framework.Client) error {
-				s, err := client.SetData().WithVersion(version).ForPath(ctx, args[0], data)
+			return a.write(cmd, f, args, func(
+				ctx context.Context, client *framework.Client, path string, data []byte,
+			) error {
+				s, err := client.SetData().WithVersion(version).ForPath(ctx, path, data)
 				if err != nil || a.format == output.Table {
 					return err
 				}
@@ -40,7 +38,7 @@ With --version it fails if the node has another version by now.
 				w.Row(struct {
 					Path string `json:"path"`
 					Stat stat   `json:"stat"`
-				}{args[0], newStat(s)})
+				}{path, newStat(s)})
 				return w.Close()
 			})
 		},

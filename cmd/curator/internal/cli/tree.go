@@ -26,10 +26,7 @@ func (a *app) tree() *cobra.Command {
 children. It reads level by level: a tree that changes meanwhile may look as it never was.`,
 		Args: usageArgs(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			root := "/"
-			if len(args) > 0 {
-				root = args[0]
-			}
+			root := rootOf(args)
 			return a.withClient(cmd, func(ctx context.Context, client *framework.Client) error {
 				t, err := tree.Read(ctx, client, root, tree.Options{Data: data, Depth: depth})
 				if err != nil {
@@ -133,4 +130,12 @@ func treeLabel(n *tree.Node) string {
 		label += " [unreadable]"
 	}
 	return label
+}
+
+// rootOf returns the node whose tree a command looks at: the argument, or the root without one.
+func rootOf(args []string) string {
+	if len(args) > 0 {
+		return args[0]
+	}
+	return "/"
 }

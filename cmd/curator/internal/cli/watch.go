@@ -52,8 +52,8 @@ func (a *app) watch() *cobra.Command {
 		Use:   "watch PATH",
 		Short: "Print the changes of nodes as they happen",
 		Long: `Watch prints a line for each change of a node and of those below it: created, changed, deleted. The node need
-not exist. It uses a persistent watch, so that no change is missed while the connection lasts. "suspended" is the loss of
-the connection; what changes until "resumed" is not seen. The first line, "watching", says that later changes are seen.
+not exist. It uses a persistent watch, so that no change is missed while the connection lasts. "suspended" is the loss
+of the connection; what changes until "resumed" is not seen. The first line, "watching", says that later changes are seen.
 With --data the data is read after the change: it may be newer than the event.`,
 		Args: usageArgs(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -75,7 +75,7 @@ var errTooSlow = errors.New("the output is too slow for the changes: some were l
 func (a *app) follow(ctx context.Context, client *framework.Client, path string, o watching) error {
 	changes := make(chan change, maxEvents)
 	slow := make(chan struct{}, 1)
-	tell := func(c change) {
+	report := func(c change) {
 		select {
 		case changes <- c:
 		default:
@@ -88,7 +88,7 @@ func (a *app) follow(ctx context.Context, client *framework.Client, path string,
 	watcher := cache.NewPersistentWatcher(client, path, !o.flat)
 	watcher.AddListener(func(_ context.Context, ev zk.Event) {
 		if c, ok := changeOf(ev); ok {
-			tell(c)
+			report(c)
 		}
 	})
 	first := true
@@ -97,11 +97,11 @@ func (a *app) follow(ctx context.Context, client *framework.Client, path string,
 		if first {
 			c, first = change{Event: eventWatching, Path: path}, false
 		}
-		tell(c)
+		report(c)
 	})
 	remove := client.AddConnectionStateListener(func(_ context.Context, s framework.ConnectionState) {
 		if s == framework.Suspended {
-			tell(change{Event: eventSuspended})
+			report(change{Event: eventSuspended})
 		}
 	})
 	defer remove()

@@ -123,8 +123,8 @@ func Main() int {
 	}
 }
 
-// Unignored returns the signals that this process does not ignore, as nohup lets it. Those stay ignored, for the command
-// too.
+// Unignored returns the signals that this process does not ignore, as nohup lets it. Those stay ignored, for the
+// command too.
 func Unignored(signals ...os.Signal) []os.Signal {
 	return slices.DeleteFunc(signals, signal.Ignored)
 }
@@ -192,7 +192,8 @@ func (g *guard) terminate(reason string) {
 		return
 	case len(g.conf.OnLost.Run) > 0 && g.lost:
 		if path, err := exec.LookPath(g.conf.OnLost.Run[0]); err == nil {
-			if _, err := g.start(path, g.conf.OnLost.Run, append(g.conf.Env, g.conf.OnLost.PIDVariable+"="+strconv.Itoa(g.pid)), false); err == nil {
+			env := append(slices.Clone(g.conf.Env), g.conf.OnLost.PIDVariable+"="+strconv.Itoa(g.pid))
+			if _, err := g.start(path, g.conf.OnLost.Run, env, false); err == nil {
 				return
 			}
 		}
@@ -210,7 +211,8 @@ func (g *guard) beginKilling(reason string) {
 		g.reason = reason
 	}
 	g.kill()
-	_ = send(g.report, Report{Event: Killing, Reason: g.reason, Lost: g.lost, At: Now()}) // a full pipe does not delay the kill
+	// Behind the kill, which a full pipe must not delay.
+	_ = send(g.report, Report{Event: Killing, Reason: g.reason, Lost: g.lost, At: Now()})
 }
 
 // kill is one round of SIGKILL.

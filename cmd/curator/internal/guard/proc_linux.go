@@ -59,7 +59,7 @@ func hasten() {
 // process is a process as /proc has it.
 type process struct {
 	pid, parent int
-	started     string // tells it from another one with its id
+	started     string // another process with its id has another one
 	zombie      bool
 }
 
@@ -106,7 +106,8 @@ func descendants() (found []process) {
 	return found
 }
 
-// signalDescendants signals every descendant. One that has ended meanwhile, and whose id another process has, is spared.
+// signalDescendants signals every descendant. One that has ended meanwhile, and whose id another process has, is
+// spared.
 func signalDescendants(sig syscall.Signal) {
 	for _, p := range descendants() {
 		fd, err := unix.PidfdOpen(p.pid, 0)

@@ -28,8 +28,8 @@ type Process struct {
 	done    <-chan struct{} // closed when the guard is reaped
 }
 
-// Start starts a guard, which starts the command. It takes the standard streams of this process. With cgroup it puts the
-// command into a cgroup of its own where it may.
+// Start starts a guard, which starts the command. It takes the standard streams of this process. With cgroup it puts
+// the command into a cgroup of its own where it may.
 func Start(conf Config, cgroup bool) (*Process, error) {
 	if err := becomeSubreaper(); err != nil {
 		return nil, err

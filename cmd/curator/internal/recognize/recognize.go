@@ -270,7 +270,7 @@ func readWrite(path string, some []*child) (found []Participant) {
 		if !strings.Contains(c.name, writeName) {
 			if w := writer; w != nil && w.number != c.number {
 				p.State, p.For = Waits, w.name
-				// The servers cannot tell this from another owner in the same session.
+				// The nodes do not show whether this is another owner in the same session.
 				if w == some[0] && w.Stat.EphemeralOwner == c.Stat.EphemeralOwner {
 					p.Note = "or reads under the write lock of its own session"
 				}

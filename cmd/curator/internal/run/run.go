@@ -109,7 +109,8 @@ func Command(client *framework.Client, hold Hold, conf Config) (Outcome, error) 
 	}
 	defer timer.Stop()
 	s.process, err = guard.Start(guard.Config{
-		Path: conf.Path, Args: conf.Args, Env: conf.Env, OnLost: conf.OnLost, Grace: conf.Grace, Margin: conf.Margin, End: s.end,
+		Path: conf.Path, Args: conf.Args, Env: conf.Env, OnLost: conf.OnLost, Grace: conf.Grace, Margin: conf.Margin,
+		End: s.end,
 	}, conf.Cgroup)
 	if err != nil {
 		return Outcome{}, fmt.Errorf("%w: %w", ErrNotStarted, err)

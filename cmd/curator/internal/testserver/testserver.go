@@ -498,7 +498,7 @@ func rule(action curatortest.Action) func(e *Ensemble, a *args) (Answer, error) 
 	}
 }
 
-// hits tells how often a rule has acted.
+// hits reports how often a rule has acted.
 func (e *Ensemble) hits(a *args) (Answer, error) {
 	injections, _, err := e.ruleOf(a)
 	if err != nil {
@@ -511,7 +511,7 @@ func (e *Ensemble) hits(a *args) (Answer, error) {
 	return Answer{Hits: &n}, nil
 }
 
-// remove ends a rule, and tells how often it has acted.
+// remove ends a rule, and reports how often it has acted.
 func (e *Ensemble) remove(a *args) (Answer, error) {
 	answer, err := e.hits(a)
 	if err != nil {
