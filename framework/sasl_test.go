@@ -24,40 +24,55 @@ import (
 	"github.com/gocurator/curator/sasl/digest"
 )
 
-// realSASL starts Apache ZooKeeper with users of DIGEST-MD5.
-func realSASL(t *testing.T, opts ...curatortest.RealOption) *curatortest.RealServer {
+// saslUsers are the users of a server with SASL, and their passwords.
+var saslUsers = map[string]string{"super": "admin", "bob": "secret", "zoë": "pä ss"}
+
+// saslServer is a server of either kind.
+type saslServer interface {
+	Addr() string
+	Stop() error
+	Restart() error
+}
+
+// newSASLServer starts a server with users of DIGEST-MD5, of the kind that the tests run on.
+func newSASLServer(t *testing.T, opts ...curatortest.Option) saslServer {
 	t.Helper()
-	testenv.RequireReal(t)
-	jaas := filepath.Join(t.TempDir(), "jaas.conf")
-	write(t, jaas, []byte(`Server {
-  org.apache.zookeeper.server.auth.DigestLoginModule required
-  user_super="admin" user_bob="secret" user_zoë="pä ss";
-};
-Client {
+	opts = append(opts, curatortest.WithSASLUsers(saslUsers))
+	if testenv.Real() {
+		var all []curatortest.RealOption
+		for _, o := range opts {
+			all = append(all, o)
+		}
+		return curatortest.NewRealServerT(t, all...)
+	}
+	var all []curatortest.ServerOption
+	for _, o := range opts {
+		all = append(all, o)
+	}
+	return curatortest.NewServerT(t, all...)
+}
+
+// A client logs in by the section of a JAAS file.
+func TestLoginOfAJAASFile(t *testing.T) {
+	t.Parallel()
+	server := newSASLServer(t, curatortest.WithRequiredAuth("sasl"))
+	file := filepath.Join(t.TempDir(), "jaas.conf")
+	write(t, file, []byte(`Client {
   org.apache.zookeeper.server.auth.DigestLoginModule required username="bob" password="secret";
 };
 `))
-	server, err := curatortest.NewRealServer(append([]curatortest.RealOption{
-		curatortest.WithConfig("authProvider.sasl", "org.apache.zookeeper.server.auth.SASLAuthenticationProvider"),
-		curatortest.WithSystemProperty("java.security.auth.login.config", jaas),
-		curatortest.WithSystemProperty("file.encoding", "UTF-8"),
-	}, opts...)...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { must(t, server.Close()) })
-	login, err := sasl.FromJAAS(jaas, "Client")
+	login, err := sasl.FromJAAS(file, "Client")
 	must(t, err)
 	m, err := digest.FromLogin(login)
 	must(t, err)
 	connectClient(t, server.Addr(), framework.WithSASL(m))
-	return server
 }
 
-func TestLoginOnApacheZooKeeper(t *testing.T) {
-	server := realSASL(t)
+func TestLogin(t *testing.T) {
+	t.Parallel()
+	server := newSASLServer(t)
 	ctx := testenv.Context(t)
-	for user, password := range map[string]string{"bob": "secret", "zoë": "pä ss", "super": "admin"} {
+	for user, password := range saslUsers {
 		client := connectClient(t, server.Addr(), framework.WithSASL(digest.New(user, password)),
 			framework.WithACLProvider(builders.FixedACL(zklib.AuthACL(zklib.PermAll))))
 		_, err := client.Create().ForPath(ctx, "/of-"+user, nil)
@@ -136,29 +151,35 @@ func refusedAtOnce(t *testing.T, addr, says string, opts ...framework.Option) {
 
 // A server that requires a login accepts everybody's connect request, and closes the connection at the next one.
 func TestServerThatRequiresALogin(t *testing.T) {
-	for name, opts := range map[string][]curatortest.RealOption{
-		"enforced": {
-			curatortest.WithConfig("enforce.auth.enabled", "true"), curatortest.WithConfig("enforce.auth.schemes", "sasl"),
-		},
-		"sessions need SASL": {curatortest.WithConfig("sessionRequireClientSASLAuth", "true")},
-	} {
-		t.Run(name, func(t *testing.T) {
-			server := realSASL(t, opts...)
-			refusedAtOnce(t, server.Addr(), framework.ErrLoginRequired.Error())
-			refusedAtOnce(t, server.Addr(), "requires SASL", framework.WithAuth("digest", []byte("bob:secret")))
-			refusedAtOnce(t, server.Addr(), "user or the password", framework.WithSASL(digest.New("bob", "wrong")))
-		})
+	t.Parallel()
+	check := func(t *testing.T, server saslServer) {
+		t.Helper()
+		refusedAtOnce(t, server.Addr(), framework.ErrLoginRequired.Error())
+		refusedAtOnce(t, server.Addr(), framework.ErrLoginRequired.Error(),
+			framework.WithAuth("digest", []byte("bob:secret")))
+		refusedAtOnce(t, server.Addr(), "user or the password", framework.WithSASL(digest.New("bob", "wrong")))
 	}
+	t.Run("enforced", func(t *testing.T) {
+		t.Parallel()
+		check(t, newSASLServer(t, curatortest.WithRequiredAuth("sasl")))
+	})
+	t.Run("sessions need SASL", func(t *testing.T) {
+		testenv.RequireReal(t) // in memory that is the same
+		t.Parallel()
+		check(t, curatortest.NewRealServerT(t, curatortest.WithSASLUsers(saslUsers),
+			curatortest.WithConfig("sessionRequireClientSASLAuth", "true")))
+	})
 	t.Run("enforced for another scheme", func(t *testing.T) {
-		server := realSASL(t, curatortest.WithConfig("enforce.auth.enabled", "true"),
-			curatortest.WithConfig("enforce.auth.schemes", "sasl,digest"))
+		t.Parallel()
+		server := newSASLServer(t, curatortest.WithRequiredAuth("sasl", "digest"))
 		connectClient(t, server.Addr(), framework.WithAuth("digest", []byte("bob:secret")))
 	})
 }
 
 // A password that changes, and a server that is away for longer than the session, cost what a reconnect costs.
 func TestLoginsUnderLoad(t *testing.T) {
-	server := realSASL(t, curatortest.WithConfig("sessionRequireClientSASLAuth", "true"))
+	t.Parallel()
+	server := newSASLServer(t, curatortest.WithRequiredAuth("sasl"))
 	proxy := proxyTo(t, server.Addr())
 	var password atomic.Pointer[string]
 	good, bad := "secret", "wrong"
@@ -208,7 +229,8 @@ func TestLoginsUnderLoad(t *testing.T) {
 }
 
 func TestHundredLoginsAtOnce(t *testing.T) {
-	server := realSASL(t, curatortest.WithConfig("sessionRequireClientSASLAuth", "true"))
+	t.Parallel()
+	server := newSASLServer(t, curatortest.WithRequiredAuth("sasl"))
 	m := digest.New("bob", "secret")
 	var wg sync.WaitGroup
 	for range 100 {
