@@ -38,15 +38,7 @@ func NewCluster(n int, opts ...ServerOption) (*Cluster, error) {
 func NewClusterT(tb testing.TB, n int, opts ...ServerOption) *Cluster {
 	tb.Helper()
 	c, err := NewCluster(n, opts...)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	tb.Cleanup(func() {
-		if err := c.Close(); err != nil {
-			tb.Error(err)
-		}
-	})
-	return c
+	return forTest(tb, c, err)
 }
 
 // ConnectString returns the connect string of all servers.

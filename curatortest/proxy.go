@@ -38,15 +38,7 @@ func NewProxy(target string) (*Proxy, error) {
 func NewProxyT(tb testing.TB, target string) *Proxy {
 	tb.Helper()
 	p, err := NewProxy(target)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	tb.Cleanup(func() {
-		if err := p.Close(); err != nil {
-			tb.Error(err)
-		}
-	})
-	return p
+	return forTest(tb, p, err)
 }
 
 // Faults returns the faults of the connections through the proxy.

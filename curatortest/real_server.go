@@ -87,15 +87,7 @@ func NewRealServer(opts ...RealOption) (*RealServer, error) {
 func NewRealServerT(tb testing.TB, opts ...RealOption) *RealServer {
 	tb.Helper()
 	s, err := NewRealServer(opts...)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	tb.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			tb.Error(err)
-		}
-	})
-	return s
+	return forTest(tb, s, err)
 }
 
 func (s *RealServer) startOnFreePort() error {

@@ -5,6 +5,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"sync"
 	"testing"
@@ -114,15 +115,22 @@ func (s *Server) connect(ctx context.Context, cert *x509.Certificate) (net.Conn,
 func NewServerT(tb testing.TB, opts ...ServerOption) *Server {
 	tb.Helper()
 	s, err := NewServer(opts...)
+	return forTest(tb, s, err)
+}
+
+// forTest returns c, which a constructor has made for a test: an error fails the test, and c is closed when the test
+// ends.
+func forTest[C io.Closer](tb testing.TB, c C, err error) C {
+	tb.Helper()
 	if err != nil {
 		tb.Fatal(err)
 	}
 	tb.Cleanup(func() {
-		if err := s.Close(); err != nil {
+		if err := c.Close(); err != nil {
 			tb.Error(err)
 		}
 	})
-	return s
+	return c
 }
 
 // Addr returns host and port for clients. A server made by [WithoutPort] has an address that no machine has.

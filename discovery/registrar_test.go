@@ -215,26 +215,34 @@ func TestPurgeWithoutBasePathIsNothing(t *testing.T) {
 	})
 }
 
-// An instance that is registered again while it is purged stays.
+// An instance that is registered again while it is purged stays: between the two looks at it, and behind them.
 func TestPurgeBesideRegisterOnce(t *testing.T) {
-	inScene(t, func(s *scene) {
-		ours, theirs := s.discover(s.client), s.discover(s.reader)
-		s.must(theirs.RegisterOnce(s.ctx, static("a", "one", time.Hour)))
-		hold := s.place.Faults().Add(curatortest.Rule{Ops: []string{"delete"}, Action: curatortest.HoldRequest, Count: 1})
-		purged := make(chan int, 1)
-		go func() {
-			n, err := ours.Purge(s.ctx, time.Minute)
-			s.wantErr(err, nil)
-			purged <- n
-		}()
-		s.must(hold.Wait(s.ctx))
-		s.must(theirs.RegisterOnce(s.ctx, static("a", "two", 0)))
-		hold.Release()
-		if n := <-purged; n != 0 {
-			t.Errorf("%d are purged", n)
-		}
-		s.awaitPayload(static("a", "two", 0))
-	})
+	for _, hold := range []curatortest.Rule{
+		{Ops: []string{"getData"}, Action: curatortest.HoldRequest, Skip: 1, Count: 1},
+		{Ops: []string{"delete"}, Action: curatortest.HoldRequest, Count: 1},
+	} {
+		t.Run(hold.Ops[0], func(t *testing.T) {
+			inScene(t, func(s *scene) {
+				ours, theirs := s.discover(s.client), s.discover(s.reader)
+				s.must(theirs.RegisterOnce(s.ctx, static("a", "one", time.Hour)))
+				s.must(s.client.Sync().ForPath(s.ctx, "/"))
+				held := s.place.Faults().Add(hold)
+				purged := make(chan int, 1)
+				go func() {
+					n, err := ours.Purge(s.ctx, time.Minute)
+					s.wantErr(err, nil)
+					purged <- n
+				}()
+				s.must(held.Wait(s.ctx))
+				s.must(theirs.RegisterOnce(s.ctx, static("a", "two", 0)))
+				held.Release()
+				if n := <-purged; n != 0 {
+					t.Errorf("%d are purged", n)
+				}
+				s.awaitPayload(static("a", "two", 0))
+			})
+		})
+	}
 }
 
 // An instance that may not be read or deleted is an error, and holds up no other.
@@ -343,31 +351,6 @@ func TestRegisterOnceBesideAnother(t *testing.T) {
 		if counts := s.wantRequests(4, "another look"); counts["setData"] != 1 || counts["exists"] != 1 {
 			t.Errorf("it has not looked again: %v", counts)
 		}
-	})
-}
-
-// An instance that is registered again between the list and the second look is not old any more.
-func TestPurgeLooksAgain(t *testing.T) {
-	inScene(t, func(s *scene) {
-		ours, theirs := s.discover(s.client), s.discover(s.reader)
-		s.must(theirs.RegisterOnce(s.ctx, static("a", "one", time.Hour)))
-		s.must(s.client.Sync().ForPath(s.ctx, "/"))
-		hold := s.place.Faults().Add(curatortest.Rule{
-			Ops: []string{"getData"}, Action: curatortest.HoldRequest, Skip: 1, Count: 1,
-		})
-		purged := make(chan int, 1)
-		go func() {
-			n, err := ours.Purge(s.ctx, time.Minute)
-			s.wantErr(err, nil)
-			purged <- n
-		}()
-		s.must(hold.Wait(s.ctx))
-		s.must(theirs.RegisterOnce(s.ctx, static("a", "two", 0)))
-		hold.Release()
-		if n := <-purged; n != 0 {
-			t.Errorf("%d are purged", n)
-		}
-		s.awaitPayload(static("a", "two", 0))
 	})
 }
 

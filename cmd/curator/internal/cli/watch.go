@@ -53,7 +53,8 @@ func (a *app) watch() *cobra.Command {
 		Short: "Print the changes of nodes as they happen",
 		Long: `Watch prints a line for each change of a node and of those below it: created, changed, deleted. The node need
 not exist. It uses a persistent watch, so that no change is missed while the connection lasts. "suspended" is the loss
-of the connection; what changes until "resumed" is not seen. The first line, "watching", says that later changes are seen.
+of the connection; what changes until "resumed" is not seen. The first line, "watching", says that later changes are
+seen.
 With --data the data is read after the change: it may be newer than the event.`,
 		Args: usageArgs(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
