@@ -8,6 +8,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/gocurator/curator/callbacks"
+	"github.com/gocurator/curator/internal/exec"
 	"github.com/gocurator/curator/internal/jute"
 	"github.com/gocurator/curator/internal/telemetry"
 )
@@ -51,7 +52,8 @@ func (t Transaction) ForOperations(ctx context.Context, ops ...TransactionOperat
 	return o.results(), o.named(err)
 }
 
-// Submit submits the transaction and does not wait: see [Create.Submit].
+// Submit submits the transaction and does not wait: see [Create.Submit]. The results and the error are those of
+// ForOperations.
 func (t Transaction) Submit(ctx context.Context, ops ...TransactionOperation) Future[[]callbacks.OperationResult] {
 	o, err := t.operation(ops)
 	if err != nil {
@@ -64,6 +66,9 @@ func (t Transaction) Submit(ctx context.Context, ops ...TransactionOperation) Fu
 	if wait := f.wait; wait != nil {
 		f.wait = func(ctx context.Context) ([]callbacks.OperationResult, error) {
 			results, err := wait(ctx)
+			if err != nil && !exec.IsIndefinite(err) { // else the answer may still be written into o
+				results = o.results()
+			}
 			return results, o.named(err)
 		}
 	}

@@ -69,7 +69,10 @@ func TestSubmittedTransactionNamesItsOperationAndPath(t *testing.T) {
 	ctx := testenv.Context(t)
 	f := client.Transaction().Submit(ctx, client.TransactionOp().Check().ForPath("/none"))
 	for range 2 { // the error is the same for all waiters
-		_, err := f.Wait(ctx)
+		results, err := f.Wait(ctx)
+		if len(results) != 1 || results[0].ForPath != "/none" || !errors.Is(results[0].Err, zk.ErrNoNode) {
+			t.Errorf("the results are %+v", results)
+		}
 		wantErr(t, err, zk.ErrNoNode, "multi", "")
 		equal(t, "text", fmt.Sprint(err), "curator: multi: op 0 check /none: node does not exist")
 	}
