@@ -31,7 +31,7 @@ type queued struct {
 func (a *app) queue() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "queue",
-		Short: "Look into queues",
+		Short: "Look into queues, and put dead letters back",
 		Args:  usageArgs(cobra.NoArgs),
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -65,15 +65,17 @@ items, which were put together. With -o json a node is a line; an item that is n
 		ValidArgsFunction: a.completePath,
 	}
 	peek.Flags().IntVarP(&peekMost, "count", "n", 1, "print the items of so many nodes at most")
-	cmd.AddCommand(ls, peek)
+	cmd.AddCommand(ls, peek, a.queueDead(), a.queueRequeue())
 	return cmd
 }
 
 var errNoQueue = errors.New("has nodes, and none of a queue")
 
-// itemsOf returns the participants of the queue at a path, and its nodes.
-func itemsOf(ctx context.Context, client *framework.Client, path string) ([]recognize.Participant, tree.Tree, error) {
-	t, err := tree.Read(ctx, client, path, tree.Options{Data: true, Depth: 1})
+// itemsOf returns the participants of the queue at a path, and its nodes, with their data if it is wanted.
+func itemsOf(
+	ctx context.Context, client *framework.Client, path string, data bool,
+) ([]recognize.Participant, tree.Tree, error) {
+	t, err := tree.Read(ctx, client, path, tree.Options{Data: data, Depth: 1})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -96,7 +98,7 @@ func itemsOf(ctx context.Context, client *framework.Client, path string) ([]reco
 }
 
 func (a *app) queueLs(ctx context.Context, client *framework.Client, path string, most int) error {
-	items, t, err := itemsOf(ctx, client, path)
+	items, t, err := itemsOf(ctx, client, path, true)
 	if err != nil {
 		return err
 	}
@@ -113,7 +115,7 @@ func (a *app) queueLs(ctx context.Context, client *framework.Client, path string
 }
 
 func (a *app) queuePeek(ctx context.Context, client *framework.Client, path string, most int) error {
-	found, t, err := itemsOf(ctx, client, path)
+	found, t, err := itemsOf(ctx, client, path, true)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,12 @@
 package recognize
 
-import "encoding/binary"
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"strings"
+	"time"
+)
 
 // The bytes of an item of a queue, as Java's ItemSerializer has them: a version, and for each item a mark, the length
 // and the bytes, up to the mark of the end.
@@ -10,26 +16,77 @@ const (
 	endMark      = 2
 )
 
+// The marks of what Curator for Go writes behind the end. The history comes first.
+var (
+	historyMark = []byte{0, 'C', 'D', 'C', 2}
+	traceMark   = []byte{0, 'C', 'T', 'C', 1}
+)
+
+// historySize is the size of a history: the failures and the requeues in 4 bytes each, and the first put in 8.
+const historySize = 4 + 4 + 8
+
+// Past is what Curator for Go writes behind the items of a node. Java does not write it.
+type Past struct {
+	Failures int       // deliveries that have failed
+	Put      time.Time // the first put, if the items were put back since; zero if they were not
+	Trace    string    // the id of the trace of the put, "" if there is none
+}
+
 // Items returns the items in the data of a node of a queue, and false for other data, as in a simple queue.
 func Items(data []byte) (items [][]byte, ok bool) {
+	items, _, ok = split(data)
+	return items, ok
+}
+
+// PastOf returns the past of the items in the data of a node of a queue.
+func PastOf(data []byte) (p Past) {
+	_, trailer, _ := split(data)
+	if b, found := bytes.CutPrefix(trailer, historyMark); found && len(b) >= historySize {
+		p.Failures = int(binary.BigEndian.Uint32(b))
+		if requeues := binary.BigEndian.Uint32(b[4:]); requeues > 0 {
+			p.Put = time.UnixMilli(int64(binary.BigEndian.Uint64(b[8:]))).UTC()
+		}
+		trailer = b[historySize:]
+	}
+	var carrier struct{ Traceparent string }
+	if b, found := bytes.CutPrefix(trailer, traceMark); found && json.Unmarshal(b, &carrier) == nil {
+		// version-trace-span-flags, by the W3C.
+		if fields := strings.Split(carrier.Traceparent, "-"); len(fields) >= 4 {
+			p.Trace = fields[1]
+		}
+	}
+	return p
+}
+
+// ItemPrefix returns what the name of an item has in front of the number of the servers, and false for another name.
+func ItemPrefix(name string) (prefix string, ok bool) {
+	parts := itemName.FindStringSubmatch(name)
+	if parts == nil {
+		return "", false
+	}
+	return strings.TrimSuffix(name, parts[3]), true
+}
+
+// split returns the items, and the bytes behind them.
+func split(data []byte) (items [][]byte, trailer []byte, ok bool) {
 	if len(data) < 4 || binary.BigEndian.Uint32(data) != itemsVersion {
-		return nil, false
+		return nil, nil, false
 	}
 	for data = data[4:]; len(data) > 0; {
 		mark := data[0]
 		data = data[1:]
 		if mark == endMark {
-			return items, true // what follows is of Curator for Go
+			return items, data, true
 		}
 		if mark != itemMark || len(data) < 4 {
-			return nil, false
+			return nil, nil, false
 		}
 		n := binary.BigEndian.Uint32(data)
 		if data = data[4:]; uint64(n) > uint64(len(data)) {
-			return nil, false
+			return nil, nil, false
 		}
 		items = append(items, data[:n:n])
 		data = data[n:]
 	}
-	return nil, false
+	return nil, nil, false
 }
