@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Installs what the tests need and this machine does not have: a C compiler (for the race detector), Java, Apache
-# ZooKeeper, for the tests beside Java Curator its jars, kazoo, which is a client of Python, and a KDC of Kerberos, which
-# only the tests start. Says nothing and does nothing when all is there.
+# ZooKeeper, for the tests beside Java Curator its jars, kazoo, which is a client of Python, tmux, which is a terminal for
+# the screens of the command, and a KDC of Kerberos, which only the tests start. Says nothing and does nothing when all is
+# there.
 #
 # Debian and Ubuntu: with apt-get, as root or through sudo. macOS: with Homebrew. Elsewhere, run a server of your own
 # and name it in ZOOKEEPER_CONNECT (host:port).
@@ -58,6 +59,7 @@ missing_packages() {
 	[[ -x /usr/sbin/krb5kdc ]] || echo krb5-kdc
 	[[ -x /usr/sbin/kadmin.local ]] || echo krb5-admin-server
 	have kinit || echo krb5-user
+	have tmux || echo tmux
 	/usr/bin/python3 -c 'import kazoo' 2>/dev/null || echo python3-kazoo
 	while read -r jar package; do
 		[[ -z $jar || -e /usr/share/java/$jar.jar ]] || echo "$package"
@@ -109,11 +111,12 @@ install_macos() {
 	local prefix
 	have cc || leave_it "no C compiler: run xcode-select --install"
 	for prefix in /opt/homebrew /usr/local; do
-		[[ -d $prefix/opt/zookeeper/libexec && -x $prefix/opt/krb5/sbin/krb5kdc ]] && return 0
+		[[ -d $prefix/opt/zookeeper/libexec && -x $prefix/opt/krb5/sbin/krb5kdc ]] && have tmux && return 0
 	done
-	have brew || leave_it "no Homebrew (https://brew.sh) to install zookeeper and krb5 with"
-	say "installing zookeeper and krb5 with Homebrew"
-	quietly env HOMEBREW_NO_AUTO_UPDATE=1 brew install --quiet zookeeper krb5 || leave_it "cannot install zookeeper and krb5"
+	have brew || leave_it "no Homebrew (https://brew.sh) to install zookeeper, krb5 and tmux with"
+	say "installing zookeeper, krb5 and tmux with Homebrew"
+	quietly env HOMEBREW_NO_AUTO_UPDATE=1 brew install --quiet zookeeper krb5 tmux ||
+		leave_it "cannot install zookeeper, krb5 and tmux"
 	say "the tests in interop/ need the jars of Java Curator, which only Debian and Ubuntu package: they will fail here," \
 		"and so will those in cmd/curator that need kazoo"
 }

@@ -105,6 +105,9 @@ func TestExitCodes(t *testing.T) {
 		if got.code != test.code || !strings.Contains(got.stderr, test.stderr) || strings.Contains(got.stderr, "secret") {
 			t.Errorf("%s: %+v, want code %d and %q", test.args, got, test.code, test.stderr)
 		}
+		if strings.HasPrefix(got.stderr, "curator: curator: ") {
+			t.Errorf("%s: the name is there twice: %q", test.args, got.stderr)
+		}
 		if (test.code != CodeOK) != (strings.Count(got.stderr, "\n") == 1) {
 			t.Errorf("%s: the error is not one line: %q", test.args, got.stderr)
 		}

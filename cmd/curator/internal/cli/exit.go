@@ -85,5 +85,6 @@ func message(err error) string {
 	if err == nil || errors.Is(err, context.Canceled) {
 		return ""
 	}
-	return strings.ReplaceAll(err.Error(), "\n", "; ")
+	text := strings.TrimPrefix(err.Error(), "curator: ") // of the library: the line begins with the name already
+	return strings.ReplaceAll(text, "\n", "; ")
 }

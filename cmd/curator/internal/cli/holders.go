@@ -61,12 +61,12 @@ func newHolder(p recognize.Participant) holder {
 var holderHeader = []string{"PATH", "RECIPE", "STATE", "WHO", "FOR", "SESSION", "TOKEN", "NODE", "WAITS FOR"}
 
 func (h *holder) cells(now time.Time) []string {
-	who := h.ID
+	who := printable(h.ID)
 	if h.Address != "" && h.Address != h.ID {
 		if who != "" {
 			who += " "
 		}
-		who += h.Address
+		who += printable(h.Address)
 	}
 	if h.Note != "" {
 		who += " (" + h.Note + ")"
@@ -251,7 +251,9 @@ func (o *holding) followed(
 	}
 }
 
-func (h *holder) key() string { return h.Recipe + " " + h.Path + " " + h.Node }
+func (h *holder) key() string { return holderKey(h.Recipe, h.Path, h.Node) }
+
+func holderKey(recipe, path, node string) string { return recipe + " " + path + " " + node }
 
 // The changes of --follow.
 const (

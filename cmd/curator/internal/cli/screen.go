@@ -1,13 +1,15 @@
 package cli
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"os"
+	"os/signal"
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -15,6 +17,7 @@ import (
 	"github.com/charmbracelet/x/term"
 
 	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/zkpath"
 )
 
 // isTerminal reports whether the program has a terminal for a screen that moves.
@@ -29,29 +32,36 @@ func (a *app) isTerminal() bool {
 
 // screenOfHolders shows the participants on the whole terminal, until a key ends it.
 func (a *app) screenOfHolders(ctx context.Context, client *framework.Client, root string, o holding) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	s := &screen{root: root, connected: true, colors: a.Getenv("NO_COLOR") == "", rows: map[string]*row{}}
-	p := tea.NewProgram(s, tea.WithContext(ctx), tea.WithInput(a.Stdin), tea.WithOutput(a.Stdout))
+	p := tea.NewProgram(s, tea.WithInput(a.Stdin), tea.WithOutput(a.Stdout), tea.WithoutSignalHandler())
 	defer client.AddConnectionStateListener(func(_ context.Context, state framework.ConnectionState) {
 		p.Send(connection(state.IsConnected()))
 	})()
 	var work sync.WaitGroup
-	defer work.Wait()
-	defer cancel(nil)
+	var failed error // of the reading, which ends the screen
 	work.Go(func() {
+		defer cancel()
 		err := o.followed(ctx, client, root, func(change string, h holder) error {
 			p.Send(participantChanged{change, h})
 			return nil
 		})
-		cancel(err)
+		if ctx.Err() == nil {
+			failed = err
+		}
+	})
+	work.Go(func() {
+		<-ctx.Done()
+		p.Quit() // if it had the context, it would close its input while it reads from it
 	})
 	_, err := p.Run()
-	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {
-		return cause // of the reading; the program has ended because of it
-	}
-	if errors.Is(err, tea.ErrInterrupted) || ctx.Err() != nil {
-		return nil
+	cancel()
+	work.Wait()
+	if err == nil {
+		err = failed
 	}
 	return err
 }
@@ -66,8 +76,21 @@ type (
 	second     time.Time
 )
 
-// maxCell is the width of the widest cell of a path, or of who it is.
-const maxCell = 24
+// The columns of the screen that have a rule.
+const (
+	columnPath     = 1
+	columnRecipe   = 2
+	columnWho      = 4
+	columnFor      = 5
+	columnNode     = 6
+	columnWaitsFor = 7
+)
+
+// The width of the widest cell of a path or a name, and that on a screen without room for it.
+const (
+	maxCell   = 24
+	maxNarrow = 16
+)
 
 // fresh is how long a change is marked.
 const fresh = 2 * time.Second
@@ -170,7 +193,7 @@ func (s *screen) lines() []string {
 	}
 	shown := s.shown()
 	lines := []string{
-		s.fit(fmt.Sprintf("%s  %s  %d%s", s.now.Format("15:04:05"), printable(s.root), len(shown), state), "1"),
+		s.fit(fmt.Sprintf("%s  %s  %d participants%s", s.now.Format("15:04:05"), printable(s.root), len(shown), state), "1"),
 	}
 	room := max(s.height-2, 1)
 	s.top = max(min(s.top, len(shown)-room+1), 0)
@@ -184,20 +207,15 @@ func (s *screen) lines() []string {
 		case s.now.Sub(r.changed) < fresh:
 			mark = "+"
 		}
-		cells = append(cells, []string{
-			mark, ansi.Truncate(c[0], maxCell, "…"), c[1], c[2], ansi.Truncate(c[3], maxCell, "…"), c[4], c[7], c[8],
-		})
+		cells = append(cells, []string{mark, c[0], c[1], c[2], c[3], c[4], c[7], s.waitsFor(r)})
 	}
-	widths := make([]int, len(cells[0]))
-	for _, line := range cells {
-		for i, c := range line {
-			widths[i] = max(widths[i], ansi.StringWidth(c))
-		}
-	}
+	widths := s.layOut(cells)
 	for n, line := range cells {
 		var text strings.Builder
 		for i, c := range line {
-			text.WriteString(c + strings.Repeat(" ", widths[i]-ansi.StringWidth(c)+1))
+			if widths[i] > 0 {
+				text.WriteString(c + strings.Repeat(" ", widths[i]-ansi.StringWidthWc(c)+1))
+			}
 		}
 		style := ""
 		switch {
@@ -216,9 +234,65 @@ func (s *screen) lines() []string {
 	return append(lines, s.fit("q quit  w who waits  ↑↓ scroll", "2"))
 }
 
+// waitsFor returns who it is that a row waits for, or the node if it does not say who it is.
+func (s *screen) waitsFor(r *row) string {
+	if other := s.rows[holderKey(r.Recipe, r.Path, r.For)]; other != nil {
+		if who := cmp.Or(other.ID, other.Address); who != "" {
+			return shorten(printable(who))
+		}
+	}
+	return dash(printable(zkpath.Normalize(zkpath.Node(r.For))))
+}
+
+// layOut shortens cells and leaves columns out, what is least needed first, until a line has room on the screen. It
+// returns the widths of the columns, 0 for one that is left out.
+func (s *screen) layOut(cells [][]string) []int {
+	widths := make([]int, len(cells[0]))
+	total := 0
+	cut := func(longest int) {
+		clear(widths)
+		total = -1 // nothing is behind the last column
+		for _, line := range cells {
+			line[columnPath] = cutLeft(line[columnPath], longest) // the names at the end tell one path from another
+			for _, i := range []int{columnWho, columnWaitsFor} {
+				line[i] = ansi.TruncateWc(line[i], longest, "…")
+			}
+			for i, c := range line {
+				widths[i] = max(widths[i], ansi.StringWidthWc(c))
+			}
+		}
+		for _, w := range widths {
+			total += w + 1
+		}
+	}
+	leaveOut := func(i int) {
+		if total > s.width {
+			total -= widths[i] + 1
+			widths[i] = 0
+		}
+	}
+	cut(maxCell)
+	leaveOut(columnNode)
+	if total > s.width {
+		cut(maxNarrow)
+	}
+	for _, i := range []int{columnNode, columnRecipe, columnWaitsFor, columnFor} {
+		leaveOut(i)
+	}
+	return widths
+}
+
+// cutLeft cuts text to a width, and keeps its end.
+func cutLeft(text string, width int) string {
+	if w := ansi.StringWidthWc(text); w > width {
+		return ansi.TruncateLeftWc(text, w-width+1, "…")
+	}
+	return text
+}
+
 // fit cuts a line to the width of the screen, and gives it a style of ANSI.
 func (s *screen) fit(text, style string) string {
-	text = ansi.Truncate(text, s.width, "…")
+	text = ansi.TruncateWc(text, s.width, "…")
 	if style == "" || !s.colors {
 		return text
 	}

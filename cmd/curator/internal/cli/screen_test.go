@@ -63,7 +63,10 @@ func TestScreenFitsTheTerminal(t *testing.T) {
 func TestScreenShowsWhoWaits(t *testing.T) {
 	s := newScreen(80, 24, false)
 	text := words(s)
-	for _, want := range []string{"holds host-1", "waits host-2", "member a", "/demo 3", "q quit"} {
+	for _, want := range []string{
+		"holds host-1 0s lock-0000000000 -\n", "waits host-2 0s lock-0000000001 host-1\n", "member a",
+		"/demo 3 participants", "q quit",
+	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q on\n%s", want, text)
 		}
@@ -107,5 +110,47 @@ func TestScreenScrolls(t *testing.T) {
 	}
 	if text := words(s); !strings.Contains(text, "member a") {
 		t.Errorf("at the beginning:\n%s", text)
+	}
+}
+
+func TestScreenLeavesColumnsOut(t *testing.T) {
+	for _, test := range []struct {
+		width int
+		want  string // the headers and the waiting one
+	}{
+		{90, "PATH RECIPE STATE WHO FOR NODE WAITS FOR/demo/locks/orders lock waits host-2 0s lock-0000000001 host-1"},
+		{70, "PATH RECIPE STATE WHO FOR WAITS FOR/demo/locks/orders lock waits host-2 0s host-1"},
+		{55, "PATH RECIPE STATE WHO FOR WAITS FOR…mo/locks/orders lock waits host-2 0s host-1"},
+		{50, "PATH STATE WHO FOR WAITS FOR…mo/locks/orders waits host-2 0s host-1"},
+		{40, "PATH STATE WHO FOR…mo/locks/orders waits host-2 0s"},
+		{32, "PATH STATE WHO…mo/locks/orders waits host-2"},
+	} {
+		lines := strings.Split(words(newScreen(test.width, 24, false)), "\n")
+		got := lines[1]
+		for _, line := range lines {
+			if strings.Contains(line, "waits") && strings.HasPrefix(line, "+ ") {
+				got += line[2:]
+			}
+		}
+		if got != test.want {
+			t.Errorf("%d columns:\n%s, not\n%s", test.width, got, test.want)
+		}
+	}
+}
+
+func TestScreenDoesNotObeyNames(t *testing.T) {
+	s := newScreen(80, 24, false)
+	s.root = "/\x1b[31m"
+	for _, h := range []holder{
+		{Recipe: "members", State: "member", Path: "/a\x1b[2J", Node: "n\x1b]0;t\a", ID: "\u009b31m", Address: "\x1b[1m"},
+		{Recipe: "lock", State: "holds", Path: "/b", Node: "lock-1", ID: "\x1b[2J"},
+		{Recipe: "lock", State: "waits", Path: "/b", Node: "lock-2", For: "lock-1"},
+		{Recipe: "lock", State: "waits", Path: "/b", Node: "lock-3", For: "\x1b[2J"},
+	} {
+		s.Update(participantChanged{changeAdded, h})
+	}
+	v := s.View()
+	if text := v.Content + v.WindowTitle; strings.ContainsAny(text, "\x1b\a\u009b") {
+		t.Errorf("the screen obeys: %q", text)
 	}
 }
