@@ -50,9 +50,8 @@ func (a *app) elect() *cobra.Command {
 		return &acquired{leadership.Path(), leadership.Context(), func(context.Context) error { return latch.Close() }}, nil
 	}
 	h.flags(cmd)
-	host, _ := os.Hostname()
 	fs := cmd.Flags()
-	fs.StringVar(&id, "id", host, "the name of this participant, for whoever looks")
+	fs.StringVar(&id, "id", "", "the name of this participant, for whoever looks (default the name of the host)")
 	fs.StringVar(&address, "http", "", "answer whether this process leads on a port, host:port, and run no command")
 	fs.DurationVar(&validFor, "valid-for", time.Second, "how long an answer of --http counts at most")
 	checkArgs := cmd.Args
@@ -63,6 +62,9 @@ func (a *app) elect() *cobra.Command {
 		return usage(cobra.ExactArgs(1)(cmd, args))
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if id == "" {
+			id, _ = os.Hostname()
+		}
 		if address == "" {
 			return h.run(cmd, args)
 		}

@@ -5,6 +5,7 @@ package cli
 import (
 	"encoding/json"
 	"net/http"
+	"os"
 	"syscall"
 	"testing"
 	"time"
@@ -75,8 +76,10 @@ func TestElectHTTPDoubtIsNoLeadership(t *testing.T) {
 		"--http", "127.0.0.1:0", "/leader")
 	address := p.await("listening").Address
 	p.await("leading")
-	if code, _ := ask(t, address, "/leader"); code != http.StatusOK {
-		t.Errorf("the leader answers %d", code)
+	host, err := os.Hostname()
+	testclient.Must(t, err)
+	if code, a := ask(t, address, "/leader"); code != http.StatusOK || a.ID != host {
+		t.Errorf("the leader answers %d %+v, want the id %s", code, a, host)
 	}
 	thaw := proxy.Faults().Freeze()
 	var until time.Time // the end of the last answer

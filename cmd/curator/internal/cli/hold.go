@@ -73,6 +73,7 @@ type holdCommand struct {
 func (h *holdCommand) flags(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	fs.DurationVar(&h.wait, "wait", -1, "how long to wait for it (default for ever)")
+	fs.Lookup("wait").DefValue = "0s" // which the help does not print
 	fs.DurationVar(&h.grace, "grace", run.DefaultGrace, "the time from SIGTERM to SIGKILL")
 	fs.DurationVar(&h.margin, "margin", run.DefaultMargin, "the time from SIGKILL to the earliest end of the session")
 	fs.StringVar(&h.onLost, "on-lost", "term",

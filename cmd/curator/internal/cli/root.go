@@ -68,6 +68,8 @@ A flag counts before the environment, and that before the context.
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage(err) })
 	a.connect.Register(root.PersistentFlags())
 	a.format.Register(root.PersistentFlags())
+	_ = root.RegisterFlagCompletionFunc("output", // which is a flag of it
+		cobra.FixedCompletions(output.Names(), cobra.ShellCompDirectiveNoFileComp))
 	for _, add := range commands {
 		root.AddCommand(add(a))
 	}

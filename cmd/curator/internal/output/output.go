@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"unicode/utf8"
@@ -27,6 +28,9 @@ const (
 )
 
 var names = []string{"table", "json", "yaml"}
+
+// Names returns the names of the formats.
+func Names() []string { return slices.Clone(names) }
 
 // String returns the name of the format.
 func (f *Format) String() string { return names[*f] }
