@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gocurator/curator/internal/testenv"
 	"github.com/gocurator/curator/internal/testenv/testclient"
 	"github.com/gocurator/curator/recipes/locks"
 )
@@ -43,4 +44,46 @@ func TestFencedWritesEndWithTheLock(t *testing.T) {
 	run(fenced, "rm -r --fence /a", CodeLost, "")
 	run(fenced, "get /a/b", CodeOK, "2")
 	run(fenced, "get /new", CodeNoNode, "") // nor the parents
+}
+
+// TestFenceOfNoLockIsWrongUse has fences that would hold nothing back: each is an error before anything is written.
+func TestFenceOfNoLockIsWrongUse(t *testing.T) {
+	environ, connect := connected(t)
+	client := testclient.Connect(t, connect)
+	hold, err := locks.NewInterProcessMutex(client, "/lock").Acquire(t.Context())
+	testclient.Must(t, err)
+	defer hold.Release(testenv.Context(t)) //nolint:errcheck // it is the end
+	_, err = client.Create().ForPath(t.Context(), "/report", []byte("before"))
+	testclient.Must(t, err)
+	node := hold.Path()
+	for _, args := range [][]string{
+		{"put", "--fence=", "/report", "late"}, // as of a variable that is not set
+		{"set", "--fence=", "/report", "late"},
+		{"create", "--fence=", "/new", "late"},
+		{"rm", "--fence=", "/report"},
+		{"put", "--fence=/", "/report", "late"}, // which is there for ever
+		{"put", "--fence=/lock", "/report", "late"},
+		{"rm", "-r", "--fence=/lock", "/report"},
+		{"put", "--fence=lock", "/report", "late"},
+		{"put", "--fence", node, "/report"}, // a flag without =: the node is PATH, and "/report" is DATA
+		{"set", "--fence", node, "/report"},
+		{"rm", "--fence", node, "/report"},
+		{"rm", "-r", "--fence", "/lock", "/report"},
+	} {
+		got := invoke(t.Context(), args, append(environ, "CURATOR_LOCK_PATH="+node)...)
+		if got.code != CodeUsage || !strings.Contains(got.stderr, "fence") {
+			t.Errorf("%v: %+v, want code %d", args, got, CodeUsage)
+		}
+	}
+	if got := invoke(t.Context(), []string{"get", "/report"}, environ...); got.stdout != "before" {
+		t.Errorf("written: %+v", got)
+	}
+	if nodes, err := locks.NewInterProcessMutex(client, "/lock").ParticipantNodes(t.Context()); err != nil ||
+		len(nodes) != 1 {
+		t.Errorf("the lock has %v %v", nodes, err)
+	}
+	data, err := client.GetData().ForPath(t.Context(), node)
+	if err != nil || string(data) == "/report" {
+		t.Errorf("the node of the lock has %q %v", data, err)
+	}
 }

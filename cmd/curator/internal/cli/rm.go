@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 
 	"github.com/go-zookeeper/zk"
 	"github.com/spf13/cobra"
@@ -44,7 +45,12 @@ Two rm -r of a path may run at once, and a node that is created below the path m
 					return usage(errors.New(path + ": is not deleted: it is the root, or the servers' own"))
 				}
 			}
-			return a.fencedClient(cmd, f, func(ctx context.Context, client *framework.Client) error {
+			deletes := func(node string) bool {
+				return slices.ContainsFunc(args, func(path string) bool {
+					return node == path || r.recursive && strings.HasPrefix(node, path+"/")
+				})
+			}
+			return a.fencedClient(cmd, f, deletes, func(ctx context.Context, client *framework.Client) error {
 				for _, path := range args {
 					if err := a.remove(ctx, client, path, r); err != nil {
 						return err
