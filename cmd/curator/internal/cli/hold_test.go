@@ -432,3 +432,41 @@ func marked(mark string) (found []int) {
 	}
 	return found
 }
+
+// init has guards with faults.
+func init() {
+	testGuards = map[string]func(){
+		// It is killed between the start of the command and the report of it.
+		"mute": func() {
+			syscall.CloseOnExec(3)
+			syscall.CloseOnExec(4)
+			_ = exec.Command("sh", "-c", "setsid sleep 600 >/dev/null 2>&1 &").Run() // the sleep is left
+			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+			select {}
+		},
+		// It starts when the session that it knows of is near its end.
+		"late": func() { <-time.After(4 * time.Second) },
+	}
+}
+
+func TestLockGuardKilledBeforeItsReportLeavesNothing(t *testing.T) {
+	environ, _ := connected(t)
+	mark := newMark(t)
+	p := launch(t, append(environ, mark, "CURATOR_TEST_GUARD=mute"), "", "lock", "/l", "--", "true")
+	if code := p.wait(); code != 126 {
+		t.Errorf("code %d, want 126: %s", code, p.errors())
+	}
+	for _, pid := range marked(mark) {
+		t.Errorf("left: %d", pid)
+		_ = syscall.Kill(pid, syscall.SIGKILL)
+	}
+}
+
+func TestLockSessionNearItsEndStartsNothing(t *testing.T) {
+	environ, _ := connected(t)
+	p := launch(t, append(environ, "CURATOR_TEST_GUARD=late"), "", "lock", "--session-timeout", "4s",
+		"--grace", "500ms", "--margin", "1s", "/l", "--", "echo", "started")
+	if got := p.result(); got.code != CodeLost || got.stdout != "" {
+		t.Errorf("got %+v, want code %d", got, CodeLost)
+	}
+}

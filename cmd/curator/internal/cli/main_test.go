@@ -7,14 +7,21 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gocurator/curator/cmd/curator/internal/guard"
 	"github.com/gocurator/curator/internal/testenv"
 )
 
 // asProgram makes the program of a test binary: guards and commands inherit it.
 const asProgram = "CURATOR_TEST_PROGRAM=1"
 
+// testGuards has the guards of tests, which CURATOR_TEST_GUARD names. One that returns goes on as that of the program.
+var testGuards map[string]func()
+
 func TestMain(m *testing.M) {
 	if os.Getenv("CURATOR_TEST_PROGRAM") == "1" {
+		if fn := testGuards[os.Getenv("CURATOR_TEST_GUARD")]; fn != nil && os.Args[1] == guard.Subcommand {
+			fn()
+		}
 		os.Exit(Main(context.Background(), System()))
 	}
 	testenv.Main(m)

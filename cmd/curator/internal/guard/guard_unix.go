@@ -77,13 +77,13 @@ func Main() int {
 		err = becomeSubreaper()
 	}
 	if err == nil && g.nextStop() <= Now() {
-		err = errors.New("the session is too near its end")
+		err, g.lost = errors.New("the session is too near its end"), true
 	}
 	if err == nil {
 		g.pid, err = g.start(g.conf.Path, g.conf.Args, g.conf.Env, true)
 	}
 	if err != nil {
-		_ = send(report, Report{Event: NotStarted, Error: err.Error()})
+		_ = send(report, Report{Event: NotStarted, Error: err.Error(), Lost: g.lost})
 		return 1
 	}
 	_ = send(report, Report{Event: Started, PID: g.pid}) // without a supervisor, the control pipe has ended

@@ -66,7 +66,7 @@ type Report struct {
 	Error  string `json:"error,omitempty"`
 	Reason string `json:"reason,omitempty"`
 	Code   int    `json:"code"` // the exit code of the command
-	// Lost reports that the command was stopped because the session came near its end.
+	// Lost reports that the command was stopped, or not started, because the session came near its end.
 	Lost bool `json:"lost,omitempty"`
 	At   Time `json:"at,omitempty"`
 }

@@ -129,9 +129,12 @@ func (s *supervisor) supervise(timeout time.Duration, timer *guard.Timer) (Outco
 		case r, ok := <-s.process.Reports:
 			switch {
 			case !ok && s.pid == 0:
+				s.process.Destroy(0) // it may have started the command, and was killed before it said so
 				return Outcome{}, fmt.Errorf("%w: the guard has ended", ErrNotStarted)
 			case !ok:
 				return s.destroy("the guard has ended", false), nil
+			case r.Event == guard.NotStarted && r.Lost:
+				return Outcome{}, fmt.Errorf("%w: %s", ErrLost, r.Error)
 			case r.Event == guard.NotStarted:
 				return Outcome{}, fmt.Errorf("%w: %s", ErrNotStarted, r.Error)
 			case r.Event == guard.Gone:
