@@ -94,6 +94,7 @@ func TestExitCodes(t *testing.T) {
 		{args: "ls / --what", environ: environ, code: CodeUsage, stderr: "--what"},
 		{args: "ls / -o xml", environ: environ, code: CodeUsage, stderr: "table, json, yaml"},
 		{args: "lss", code: CodeUsage, stderr: "lss"},
+		{args: "create --sequential --container /x", environ: environ, code: CodeUsage, stderr: "sequential"},
 		{args: "ls / --auth secret", environ: environ, code: CodeUsage, stderr: "scheme:credentials"},
 		{args: "ls / --sasl-user alice", environ: environ, code: CodeUsage, stderr: "CURATOR_SASL_PASSWORD"},
 		{

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"os"
@@ -59,15 +60,22 @@ type leaderAnswer struct {
 
 // serve takes part in the election, and answers until a signal comes.
 func (h *holdCommand) serve(ctx context.Context, path, address, id string, validFor time.Duration) error {
-	if validFor <= 0 || h.margin <= 0 {
-		return usage(errors.New("--valid-for and --margin must be positive"))
+	switch {
+	case validFor < time.Millisecond:
+		return usage(errors.New("--valid-for must be 1ms at least"))
+	case h.margin <= 0:
+		return usage(errors.New("--margin must be positive"))
 	}
 	conf, err := h.app.connect.Resolve(h.app.Getenv)
 	if err != nil {
 		return usage(err)
 	}
+	if conf.SessionTimeout <= h.margin { // it would lead, and say so to nobody
+		return exit(CodeRefused, fmt.Errorf("%w: %v, with a margin of %v; set --session-timeout or --margin",
+			run.ErrTooShort, conf.SessionTimeout, h.margin))
+	}
 	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, guard.Unignored(ending...)...)
+	guard.Notify(signals, ending...)
 	defer signal.Stop(signals)
 
 	// The port answers while there is no connection yet, so that a container is not restarted for an outage.
@@ -163,7 +171,7 @@ func (s *electServer) answer(ctx context.Context) leaderAnswer {
 	a := leaderAnswer{ID: s.latch.ID(), State: health.State.String()}
 	valid := min(health.SessionLeft-s.hold.margin, s.validFor)
 	// A session that follows has no term of this one: the context is looked at last.
-	if term != nil && valid > 0 && term.Context().Err() == nil && s.promise(now.Add(valid)) {
+	if term != nil && valid >= time.Millisecond && term.Context().Err() == nil && s.promise(now.Add(valid)) {
 		a.Leading, a.Path, a.Token, a.Valid, a.Leader = true, term.Path(), term.Token(), valid.Milliseconds(), a.ID
 		return a
 	}

@@ -58,7 +58,7 @@ type acquired struct {
 // holdCommand is what lock, semaphore and elect have in common.
 type holdCommand struct {
 	app     *app
-	wait    time.Duration
+	wait    time.Duration // -1 is for ever
 	try     bool
 	grace   time.Duration
 	margin  time.Duration
@@ -91,6 +91,12 @@ arguments instead of SIGTERM, with the id of the command in `+envChildPID)
 	cmd.RunE = h.run
 }
 
+// tryFlag adds --try.
+func (h *holdCommand) tryFlag(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&h.try, "try", false, "do not wait for others")
+	cmd.MarkFlagsMutuallyExclusive("try", "wait")
+}
+
 func (h *holdCommand) parseOnLost() (guard.OnLost, error) {
 	command, isRun := strings.CutPrefix(h.onLost, "run:")
 	switch {
@@ -99,7 +105,11 @@ func (h *holdCommand) parseOnLost() (guard.OnLost, error) {
 	case h.onLost == "kill":
 		return guard.OnLost{Kill: true}, nil
 	case isRun && len(strings.Fields(command)) > 0:
-		return guard.OnLost{Run: strings.Fields(command), PIDVariable: envChildPID}, nil
+		args := strings.Fields(command)
+		if _, err := exec.LookPath(args[0]); err != nil { // better now than when it is needed
+			return guard.OnLost{}, usage(fmt.Errorf("--on-lost: %w", err))
+		}
+		return guard.OnLost{Run: args, PIDVariable: envChildPID}, nil
 	}
 	return guard.OnLost{}, usage(errors.New("--on-lost: must be term, kill or run:CMD"))
 }
@@ -119,8 +129,13 @@ func (h *holdCommand) hold(ctx context.Context, path string, args []string) erro
 	if err != nil {
 		return err
 	}
-	if h.grace < 0 || h.margin <= 0 {
-		return usage(errors.New("--grace and --margin must not be negative"))
+	switch {
+	case h.grace < 0:
+		return usage(errors.New("--grace must not be negative"))
+	case h.margin <= 0:
+		return usage(errors.New("--margin must be positive"))
+	case h.wait < -1:
+		return usage(errors.New("--wait must not be negative"))
 	}
 	program, err := exec.LookPath(args[0])
 	if err != nil {
@@ -133,7 +148,7 @@ func (h *holdCommand) hold(ctx context.Context, path string, args []string) erro
 
 	// From here on a signal ends the wait, or goes to the command.
 	signals := make(chan os.Signal, 16)
-	signal.Notify(signals, guard.Unignored(forwarded...)...)
+	guard.Notify(signals, forwarded...)
 	defer signal.Stop(signals)
 	pipe := make(chan os.Signal, 1) // without a reader of the events the command goes on
 	signal.Notify(pipe, syscall.SIGPIPE)
@@ -194,7 +209,7 @@ func (h *holdCommand) hold(ctx context.Context, path string, args []string) erro
 		})
 	switch {
 	case errors.Is(err, run.ErrTooShort):
-		return exit(CodeRefused, fmt.Errorf("%w; set --session-timeout, --grace or --margin", err))
+		return tooShort(err)
 	case errors.Is(err, run.ErrLost):
 		return exit(CodeLost, err)
 	case err != nil:
@@ -216,6 +231,9 @@ func (h *holdCommand) connectAndAcquire(
 	if err != nil {
 		return nil, nil, err
 	}
+	if err := run.Check(client.SessionTimeout(), h.grace, h.margin); err != nil { // not after hours in the line
+		return client, nil, tooShort(err)
+	}
 	wait := h.wait
 	if h.try {
 		wait = 0
@@ -228,6 +246,10 @@ func (h *holdCommand) connectAndAcquire(
 		err = exit(CodeNotAcquired, err)
 	}
 	return client, held, err
+}
+
+func tooShort(err error) error {
+	return exit(CodeRefused, fmt.Errorf("%w; set --session-timeout, --grace or --margin", err))
 }
 
 // releaseTimeout bounds the wait for the release. The end of the session releases too.
@@ -298,7 +320,7 @@ func (a *app) lock() *cobra.Command {
 		return &acquired{hold.Path(), hold.Context(), hold.Release}, nil
 	}
 	h.flags(cmd)
-	cmd.Flags().BoolVar(&h.try, "try", false, "do not wait for others")
+	h.tryFlag(cmd)
 	return cmd
 }
 
@@ -327,7 +349,7 @@ func (a *app) semaphore() *cobra.Command {
 		return &acquired{lease.Path(), lease.Context(), lease.Return}, nil
 	}
 	h.flags(cmd)
-	cmd.Flags().BoolVar(&h.try, "try", false, "do not wait for others")
+	h.tryFlag(cmd)
 	cmd.Flags().IntVarP(&permits, "permits", "n", 1, "how many may hold it at a time")
 	return cmd
 }

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -199,6 +200,16 @@ func TestHoldExitCodes(t *testing.T) {
 		{args: "lock /l -- no-such-program", code: 127, stderr: "no-such-program"},
 		{args: "lock /l -- /dev/null", code: 126, stderr: "/dev/null"},
 		{args: "lock --grace 1h /l -- true", code: CodeRefused, stderr: "set --session-timeout"},
+		{args: "lock --grace 1h /taken -- true", code: CodeRefused, stderr: "set --session-timeout"}, // at once
+		{args: "lock --grace 2000000h /l -- true", code: CodeRefused, stderr: "set --session-timeout"},
+		{args: "lock --margin 0 /l -- true", code: CodeUsage, stderr: "--margin must be positive"},
+		{args: "lock --grace -1s /l -- true", code: CodeUsage, stderr: "--grace must not be negative"},
+		{args: "lock --wait -1s /l -- true", code: CodeUsage, stderr: "--wait must not be negative"},
+		{args: "lock --try --wait 1s /l -- true", code: CodeUsage, stderr: "try wait"},
+		{args: "lock --on-lost run:/no/such/program /l -- true", code: CodeUsage, stderr: "/no/such/program"},
+		{args: "lock --on-lost run: /l -- true", code: CodeUsage, stderr: "term, kill or run:CMD"},
+		{args: "elect --http 127.0.0.1:0 --margin 1h /e", code: CodeRefused, stderr: "--margin"},
+		{args: "elect --http 127.0.0.1:0 --valid-for 500us /e", code: CodeUsage, stderr: "--valid-for"},
 		{args: "lock --on-lost what /l -- true", code: CodeUsage, stderr: "term, kill or run:CMD"},
 		{args: "lock /l true", code: CodeUsage, stderr: "curator lock [flags] PATH -- COMMAND"},
 		{args: "lock /l --", code: CodeUsage, stderr: "wants"},
@@ -256,6 +267,23 @@ func TestLockForwardsSignals(t *testing.T) {
 	testclient.Must(t, p.cmd.Process.Signal(syscall.SIGUSR1))
 	if got := p.result(); got.code != 5 || !strings.Contains(got.stdout, "usr1") {
 		t.Errorf("got %+v", got)
+	}
+}
+
+// TestLockWaitsOnIfAllSignalsAreIgnored has a parent that ignores all signals which would end the wait. No other signal
+// does so then.
+func TestLockWaitsOnIfAllSignalsAreIgnored(t *testing.T) {
+	environ, connect := connected(t)
+	hold, err := locks.NewInterProcessMutex(testclient.Connect(t, connect), "/l").Acquire(t.Context())
+	testclient.Must(t, err)
+	signal.Ignore(forwarded...) // a program inherits that
+	p := launch(t, environ, "", "lock", "--json", "/l", "--", "true")
+	signal.Reset(forwarded...)
+	p.await("waiting")
+	testclient.Must(t, p.cmd.Process.Signal(syscall.SIGWINCH)) // as of a terminal that changes its size
+	testclient.Must(t, hold.Release(t.Context()))
+	if code := p.wait(); code != CodeOK {
+		t.Errorf("code %d: %s", code, p.errors())
 	}
 }
 

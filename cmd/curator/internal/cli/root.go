@@ -64,6 +64,8 @@ A flag counts before the environment, and that before the context.
 		SilenceUsage:  true,
 		Args:          usageArgs(cobra.NoArgs),
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		// Cobra does so too, and its error has no value to know it by.
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return usage(cmd.ValidateFlagGroups()) },
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage(err) })
 	a.connect.Register(root.PersistentFlags())

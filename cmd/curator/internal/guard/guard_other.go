@@ -2,7 +2,10 @@
 
 package guard
 
-import "os"
+import (
+	"os"
+	"os/signal"
+)
 
 // Subcommand is the argument with which this program is a guard.
 const Subcommand = "guard"
@@ -13,8 +16,8 @@ const Total = false
 // Process is a guard process.
 type Process struct{ Reports <-chan Report }
 
-// Unignored returns the signals.
-func Unignored(signals ...os.Signal) []os.Signal { return signals }
+// Notify relays the signals to c.
+func Notify(c chan<- os.Signal, signals ...os.Signal) { signal.Notify(c, signals...) }
 
 // Main returns the exit code of a failure.
 func Main() int { return 1 }

@@ -62,8 +62,8 @@ func Main() int {
 	// A terminal or a service manager signals all processes. What these signals mean is the business of the supervisor. To
 	// ignore them instead would be inherited by the command.
 	others := make(chan os.Signal, 1)
-	signal.Notify(others, Unignored(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGPIPE,
-		syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGTSTP, syscall.SIGTTIN, syscall.SIGTTOU)...)
+	Notify(others, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGPIPE, syscall.SIGUSR1,
+		syscall.SIGUSR2, syscall.SIGTSTP, syscall.SIGTTIN, syscall.SIGTTOU)
 	children := make(chan os.Signal, 1)
 	signal.Notify(children, syscall.SIGCHLD)
 
@@ -123,10 +123,14 @@ func Main() int {
 	}
 }
 
-// Unignored returns the signals that this process does not ignore, as nohup lets it. Those stay ignored, for the
-// command too.
-func Unignored(signals ...os.Signal) []os.Signal {
-	return slices.DeleteFunc(signals, signal.Ignored)
+// Notify relays those of the signals to c that this process does not ignore, as nohup lets it. Those stay ignored, for
+// the command too.
+func Notify(c chan<- os.Signal, signals ...os.Signal) {
+	for _, s := range signals { // one by one: without any, signal.Notify would relay all that there are
+		if !signal.Ignored(s) {
+			signal.Notify(c, s)
+		}
+	}
 }
 
 // termTime and killTime are the times of the two signals, by the newest proof of the session.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"syscall"
 	"time"
@@ -77,7 +78,19 @@ type Outcome struct {
 
 // MinimumTimeout returns the shortest session timeout for these times. The proof of a session is older than a third of
 // the timeout now and then, without a fault.
-func MinimumTimeout(grace, margin time.Duration) time.Duration { return 2 * (grace + margin) }
+func MinimumTimeout(grace, margin time.Duration) time.Duration {
+	const most = math.MaxInt64 / 4
+	return 2 * (min(grace, most) + min(margin, most))
+}
+
+// Check returns an error that wraps ErrTooShort if a session timeout leaves too little time to stop a command.
+func Check(timeout, grace, margin time.Duration) error {
+	least := MinimumTimeout(grace, margin)
+	if timeout < least {
+		return fmt.Errorf("%w: %v, and a grace of %v with a margin of %v needs %v", ErrTooShort, timeout, grace, margin, least)
+	}
+	return nil
+}
 
 // supervisor is one run of a command.
 type supervisor struct {
@@ -95,9 +108,8 @@ type supervisor struct {
 // Command runs a command until it ends or the hold is lost, and returns when nothing of it is left.
 func Command(client *framework.Client, hold Hold, conf Config) (Outcome, error) {
 	timeout := client.SessionTimeout()
-	if least := MinimumTimeout(conf.Grace, conf.Margin); timeout < least {
-		return Outcome{}, fmt.Errorf("%w: %v, and a grace of %v with a margin of %v needs %v",
-			ErrTooShort, timeout, conf.Grace, conf.Margin, least)
+	if err := Check(timeout, conf.Grace, conf.Margin); err != nil { // the session may be another one by now
+		return Outcome{}, err
 	}
 	s := &supervisor{Config: conf, client: client, hold: hold}
 	if !s.prove() {
