@@ -1,10 +1,13 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"os/signal"
+	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
@@ -17,6 +20,7 @@ import (
 	"github.com/gocurator/curator/cmd/curator/internal/output"
 	"github.com/gocurator/curator/cmd/curator/internal/recognize"
 	"github.com/gocurator/curator/cmd/curator/internal/testserver"
+	"github.com/gocurator/curator/framework"
 )
 
 func init() { commands = append(commands, (*app).demo) }
@@ -35,8 +39,8 @@ func (a *app) demo() *cobra.Command {
 		Short: "Run an ensemble in memory with clients at work, to try the other subcommands on",
 		Long: `Demo needs nothing: it starts an ensemble in memory and three hosts on it. They contend for a lock, a
 read-write lock and a semaphore, elect a leader that steps down after a while, put jobs into a queue and do them, and
-offer a service, which one of them takes back from time to time. It prints what happens, and how to look at it from
-another terminal.`,
+offer a service, which one of them takes back from time to time. It shows what happens, and how to look at it from
+another terminal: on a terminal as a screen that moves, and elsewhere line by line.`,
 		Args: usageArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
@@ -46,7 +50,7 @@ another terminal.`,
 				ctx, cancel = context.WithTimeout(ctx, o.lasts)
 				defer cancel()
 			}
-			return a.show(ctx, cmd.Root(), o)
+			return a.show(ctx, o)
 		},
 	}
 	fs := cmd.Flags()
@@ -57,17 +61,21 @@ another terminal.`,
 	return cmd
 }
 
-func (a *app) show(ctx context.Context, root *cobra.Command, o showing) (err error) {
+func (a *app) show(ctx context.Context, o showing) (err error) {
 	servers := serving{servers: o.servers, host: "127.0.0.1", port: o.port, tick: time.Second, version: "3.8"}
 	e, err := servers.start()
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, e.Close()) }()
-	if a.format == output.Table {
-		err = a.demoText(root, e)
-	} else {
+	tell := a.tellDemo
+	switch {
+	case a.format != output.Table:
 		err = a.demoReady(e)
+	case !o.quiet && a.isTerminal():
+		tell = a.screenOfDemo
+	default:
+		err = a.demoText(e)
 	}
 	if err != nil {
 		return err
@@ -79,8 +87,8 @@ func (a *app) show(ctx context.Context, root *cobra.Command, o showing) (err err
 	work.Go(func() { cancel(demo.Run(ctx, e.ConnectString())) })
 	if o.quiet {
 		<-ctx.Done()
-	} else if err := a.tellDemo(ctx, e.ConnectString()); err != nil {
-		cancel(err)
+	} else {
+		cancel(tell(ctx, e)) // nil is context.Canceled
 	}
 	work.Wait()
 	if err := context.Cause(ctx); !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
@@ -89,22 +97,55 @@ func (a *app) show(ctx context.Context, root *cobra.Command, o showing) (err err
 	return nil
 }
 
-// demoText prints how to look at the demo.
-func (a *app) demoText(root *cobra.Command, e *testserver.Ensemble) error {
-	text := fmt.Sprintf("An ensemble of %d servers in memory, with three hosts at work. In another terminal:\n\n"+
-		"  export CURATOR_CONNECT=%s\n", len(e.Addrs()), e.ConnectString())
-	for _, try := range [][2]string{
-		{"curator holders /demo", "who holds, and who waits for whom"},
-		{"curator tree /demo --data", "all nodes"},
-		{"curator watch /demo", "each change as it happens"},
-		{"curator lock /demo/locks/orders -- sleep 5", "a command, while no other has the lock"},
-	} {
-		name := strings.Fields(try[0])[1]
-		if c, _, err := root.Find([]string{name}); err == nil && c.Name() == name {
-			text += fmt.Sprintf("  %-44s %s\n", try[0], try[1])
+// demoTitle says in a line what the demo is.
+func demoTitle(e *testserver.Ensemble) string {
+	servers := "a ZooKeeper server"
+	if n := len(e.Addrs()); n > 1 {
+		servers = fmt.Sprintf("%d ZooKeeper servers", n)
+	}
+	return "curator demo: three hosts share their work through " + servers + " in memory"
+}
+
+// demoTries are what to type in another terminal, and what that does.
+func demoTries() [][2]string {
+	name := programName(os.Args[0])
+	return [][2]string{
+		{name + " holders /demo --follow", "who waits for whom"},
+		{name + " lock /demo/locks/orders -- sleep 5", "let them wait"},
+		{name + " queue ls /demo/jobs", "jobs that wait"},
+		{name + " services /demo/services", "who offers what"},
+		{name + " watch /demo", "every change"},
+		{name + " tree /demo --data", "all nodes"},
+	}
+}
+
+// programName returns how to start the program once more. One that go run has started has no name of its own.
+func programName(arg string) string {
+	if strings.Contains(filepath.ToSlash(arg), "/go-build") {
+		if _, err := os.Stat("cmd/curator/main.go"); err == nil {
+			return "go run ./cmd/curator"
 		}
 	}
-	_, err := fmt.Fprint(a.Stdout, text+"\nCtrl-C ends it. What happens here:\n\n")
+	return arg
+}
+
+// demoLines returns what to type as lines.
+func demoLines(connect string) []string {
+	lines := []string{"export CURATOR_CONNECT=" + connect}
+	width := 0
+	for _, try := range demoTries() {
+		width = max(width, len(try[0]))
+	}
+	for _, try := range demoTries() {
+		lines = append(lines, fmt.Sprintf("%-*s  # %s", width, try[0], try[1]))
+	}
+	return lines
+}
+
+// demoText prints how to look at the demo.
+func (a *app) demoText(e *testserver.Ensemble) error {
+	_, err := fmt.Fprintf(a.Stdout, "%s\n\nIn another terminal:\n\n  %s\n\nCtrl-C ends it. What happens here:\n\n",
+		demoTitle(e), strings.Join(demoLines(e.ConnectString()), "\n  "))
 	return err
 }
 
@@ -114,10 +155,10 @@ func (a *app) demoReady(e *testserver.Ensemble) error {
 	return w.Close()
 }
 
-// tellDemo prints what happens: a line for who gets something, and for who loses it.
-func (a *app) tellDemo(ctx context.Context, servers string) error {
+// demoClient calls fn with a client of the demo.
+func (a *app) demoClient(ctx context.Context, e *testserver.Ensemble, fn func(*framework.Client) error) error {
 	flags := a.connect
-	flags.Connect = servers
+	flags.Connect = e.ConnectString()
 	flags.TLS, flags.SASL, flags.Auth, flags.Context = connect.TLS{}, connect.SASL{}, nil, ""
 	conf, err := flags.Resolve(func(string) string { return "" }) // what is in the environment is about other servers
 	if err != nil {
@@ -131,33 +172,57 @@ func (a *app) tellDemo(ctx context.Context, servers string) error {
 	if err := client.CreateContainers(ctx, demo.Root); err != nil {
 		return err
 	}
-	if a.format != output.Table {
-		return a.followHolders(ctx, client, demo.Root, holding{})
-	}
-	o := holding{recipes: []string{
-		string(recognize.Lock), string(recognize.ReadWriteLock), string(recognize.Semaphore), string(recognize.Latch),
-		string(recognize.Service), string(recognize.QueueLocks),
-	}}
-	return o.followed(ctx, client, demo.Root, func(change string, h holder) error {
-		who := h.ID
-		if who == "" {
-			who = h.Address
+	return fn(client)
+}
+
+// tellDemo prints what happens: a line for who gets something, and for who loses it.
+func (a *app) tellDemo(ctx context.Context, e *testserver.Ensemble) error {
+	return a.demoClient(ctx, e, func(client *framework.Client) error {
+		if a.format != output.Table {
+			return a.followHolders(ctx, client, demo.Root, holding{})
 		}
-		what := ""
-		switch {
-		case change == changeRemoved && h.State != "waits":
-			what = "no longer " + h.State
-		case change == changeRemoved:
-			return nil
-		case h.State == "waits":
-			what = "waits"
-		default:
-			what = h.State
-		}
-		if h.Recipe == string(recognize.QueueLocks) {
-			who, what = h.Node, map[bool]string{true: "done", false: "taken by a consumer"}[change == changeRemoved]
-		}
-		_, err := fmt.Fprintf(a.Stdout, "%s  %-21s %-12s %s\n", time.Now().Format("15:04:05"), h.Path, who, what)
-		return err
+		hosts := demoHosts{}
+		return (&holding{}).followed(ctx, client, demo.Root, func(change string, h holder) error {
+			event := hosts.event(change, h)
+			if event == "" {
+				return nil
+			}
+			_, err := fmt.Fprintf(a.Stdout, "%s  %s\n", time.Now().Format("15:04:05"), event)
+			return err
+		})
 	})
+}
+
+// demoHosts has the names of the hosts by their sessions, as the members of their group say. It knows who it is that
+// does something, whatever the data of the node says.
+type demoHosts map[string]string
+
+// name returns the name of a host, "" for one that is none of the demo.
+func (d demoHosts) name(h *holder) string { return d[h.Session] }
+
+// event returns what a change is for people, "" for one that is not worth a line.
+func (d demoHosts) event(change string, h holder) string {
+	path, what := h.Path, h.State
+	switch recipe := recognize.Recipe(h.Recipe); {
+	case recipe == recognize.Members:
+		d[h.Session] = h.ID
+		return ""
+	case recipe == recognize.Queue, path == demo.Licences+"/locks": // that looks like a lock before there is a lease
+		return ""
+	case recipe == recognize.Service:
+		what = "offers it"
+		if change == changeRemoved {
+			what = "no longer offers it"
+		}
+	case recipe == recognize.QueueLocks:
+		path, what = demo.Jobs, "takes a job"
+		if change == changeRemoved {
+			what = "has done a job"
+		}
+	case change == changeRemoved && h.State == string(recognize.Waits):
+		return ""
+	case change == changeRemoved:
+		what = "no longer " + h.State
+	}
+	return fmt.Sprintf("%-21s %-12s %s", path, cmp.Or(d.name(&h), printable(h.ID), printable(h.Address)), what)
 }

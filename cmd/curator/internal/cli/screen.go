@@ -32,12 +32,18 @@ func (a *app) isTerminal() bool {
 
 // screenOfHolders shows the participants on the whole terminal, until a key ends it.
 func (a *app) screenOfHolders(ctx context.Context, client *framework.Client, root string, o holding) error {
+	return a.onScreen(ctx, client, o, root, a.newScreen(root))
+}
+
+// onScreen shows a model, which gets the changes of the participants, on the whole terminal.
+func (a *app) onScreen(
+	ctx context.Context, client *framework.Client, o holding, root string, model tea.Model,
+) error {
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	s := &screen{root: root, connected: true, colors: a.Getenv("NO_COLOR") == "", rows: map[string]*row{}}
-	p := tea.NewProgram(s, tea.WithInput(a.Stdin), tea.WithOutput(a.Stdout), tea.WithoutSignalHandler())
+	p := tea.NewProgram(model, tea.WithInput(a.Stdin), tea.WithOutput(a.Stdout), tea.WithoutSignalHandler())
 	defer client.AddConnectionStateListener(func(_ context.Context, state framework.ConnectionState) {
 		p.Send(connection(state.IsConnected()))
 	})()
@@ -114,6 +120,10 @@ type screen struct {
 	rows          map[string]*row
 }
 
+func (a *app) newScreen(root string) *screen {
+	return &screen{root: root, connected: true, colors: a.Getenv("NO_COLOR") == "", rows: map[string]*row{}}
+}
+
 // Init begins the seconds.
 func (s *screen) Init() tea.Cmd {
 	s.now = time.Now()
@@ -178,10 +188,13 @@ func (s *screen) note(m participantChanged) {
 }
 
 // View draws the screen.
-func (s *screen) View() tea.View {
-	v := tea.NewView(strings.Join(s.lines(), "\n"))
+func (s *screen) View() tea.View { return fullScreen(s.lines(), "curator holders "+printable(s.root)) }
+
+// fullScreen is a view of the whole terminal.
+func fullScreen(lines []string, title string) tea.View {
+	v := tea.NewView(strings.Join(lines, "\n"))
 	v.AltScreen = true
-	v.WindowTitle = "curator holders " + printable(s.root)
+	v.WindowTitle = title
 	return v
 }
 
@@ -292,7 +305,10 @@ func cutLeft(text string, width int) string {
 
 // fit cuts a line to the width of the screen, and gives it a style of ANSI.
 func (s *screen) fit(text, style string) string {
-	text = ansi.TruncateWc(text, s.width, "…")
+	return s.styled(ansi.TruncateWc(text, s.width, "…"), style)
+}
+
+func (s *screen) styled(text, style string) string {
 	if style == "" || !s.colors {
 		return text
 	}

@@ -154,3 +154,65 @@ func TestScreenDoesNotObeyNames(t *testing.T) {
 		t.Errorf("the screen obeys: %q", text)
 	}
 }
+
+func TestDemoScreenFitsTheTerminal(t *testing.T) {
+	addrs := []string{"127.0.0.1:40001", "127.0.0.1:40002", "127.0.0.1:40003"}
+	for _, size := range [][2]int{{80, 24}, {40, 6}, {200, 50}, {1, 1}, {0, 0}} {
+		for _, environ := range []string{"NO_COLOR=1", "NO_COLOR="} {
+			a := &app{Env: Env{Getenv: environment([]string{environ}).Getenv}}
+			d := a.newDemoScreen("a demo", addrs)
+			d.Update(tea.WindowSizeMsg{Width: size[0], Height: size[1]})
+			d.Update(participantChanged{changeAdded, holder{
+				Recipe: "members", Path: "/demo/hosts", State: "member", ID: "host-2", Session: "0x1",
+			}})
+			for _, h := range []holder{
+				{Recipe: "lock", Path: "/demo/locks/orders", State: "holds", Node: "1", Session: "0x2", ID: "\x1b[2J"},
+				{Recipe: "lock", Path: "/demo/locks/orders", State: "waits", Node: "2", Session: "0x1"},
+				{Recipe: "queue-locks", Path: "/demo/jobs-locks", State: "consumed", Node: "2", Session: "0x1"},
+			} {
+				d.Update(participantChanged{changeAdded, h})
+			}
+			text := d.View().Content
+			if strings.Contains(text, "\x1b[2J") || strings.Contains(text, "\x1b") && environ == "NO_COLOR=1" {
+				t.Errorf("%v: %q", size, text)
+			}
+			lines := strings.Split(text, "\n")
+			if want := max(size[1], 2); len(lines) != want {
+				t.Errorf("%v: %d lines, not %d", size, len(lines), want)
+			}
+			for _, line := range lines {
+				if ansi.StringWidth(line) > size[0] {
+					t.Errorf("%v: a line is %d wide: %q", size, ansi.StringWidth(line), line)
+				}
+			}
+			if size[0] < 80 {
+				continue
+			}
+			shown := ansi.Strip(text)
+			for _, want := range []string{
+				"host-1    host-2    host-3    you\n", "/demo/locks/orders     -         waits     -         holds\n",
+				"/demo/jobs             -         works     -         0 waiting\n",
+				"  export CURATOR_CONNECT=127.0.0.1:40001,127.0.0.1:40002,127.0.0.1:40003\n", "host-2       takes a job\n",
+			} {
+				if !strings.Contains(shown, want) {
+					t.Errorf("no %q on\n%s", want, shown)
+				}
+			}
+		}
+	}
+}
+
+func TestDemoKnowsItsName(t *testing.T) {
+	const ran = "/tmp/go-build1/b001/exe/curator"
+	if got := programName(ran); got != ran { // whoever is elsewhere types what there is
+		t.Errorf("outside of a clone: %q", got)
+	}
+	t.Chdir("../../../..")
+	for arg, want := range map[string]string{
+		ran: "go run ./cmd/curator", "curator": "curator", "/usr/bin/curator": "/usr/bin/curator",
+	} {
+		if got := programName(arg); got != want {
+			t.Errorf("%s: %q, not %q", arg, got, want)
+		}
+	}
+}

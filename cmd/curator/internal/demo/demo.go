@@ -21,6 +21,16 @@ import (
 // Root is the node that all is below.
 const Root = "/demo"
 
+// The nodes of the recipes.
+const (
+	Orders    = Root + "/locks/orders"
+	Catalogue = Root + "/locks/catalogue"
+	Licences  = Root + "/licences"
+	Leader    = Root + "/leader"
+	Jobs      = Root + "/jobs"
+	Shop      = Root + "/services/shop"
+)
+
 const hosts = 3
 
 // pace is the time that a piece of work takes, more or less.
@@ -33,7 +43,8 @@ func Run(ctx context.Context, connect string) error {
 	var work sync.WaitGroup
 	defer work.Wait()
 	for n := range hosts {
-		client, err := framework.New(connect, framework.WithDefaultData(fmt.Appendf(nil, "10.0.0.%d", n+1)))
+		name := fmt.Sprint("host-", n+1)
+		client, err := framework.New(connect, framework.WithDefaultData([]byte(name)))
 		if err != nil {
 			cancel(err)
 			return err
@@ -42,7 +53,7 @@ func Run(ctx context.Context, connect string) error {
 			cancel(err)
 			return err
 		}
-		h := &host{client: client, number: n + 1, name: fmt.Sprint("host-", n+1)}
+		h := &host{client: client, number: n + 1, name: name}
 		work.Go(func() {
 			defer func() { _ = client.Close() }() // the ensemble ends too
 			if err := h.run(ctx); err != nil {
@@ -108,7 +119,7 @@ func passing(ctx context.Context, err error) bool {
 
 // orders contends for a lock.
 func (h *host) orders(ctx context.Context) error {
-	lock := locks.NewInterProcessMutex(h.client, Root+"/locks/orders", locks.WithLockNodeData([]byte(h.name)))
+	lock := locks.NewInterProcessMutex(h.client, Orders, locks.WithLockNodeData([]byte(h.name)))
 	for ctx.Err() == nil {
 		err := locks.Do(ctx, lock, func(ctx context.Context) error {
 			pause(ctx, pace)
@@ -124,7 +135,7 @@ func (h *host) orders(ctx context.Context) error {
 
 // catalogue reads, and sometimes writes, under a read-write lock.
 func (h *host) catalogue(ctx context.Context) error {
-	lock := locks.NewInterProcessReadWriteLock(h.client, Root+"/locks/catalogue", locks.WithLockNodeData([]byte(h.name)))
+	lock := locks.NewInterProcessReadWriteLock(h.client, Catalogue, locks.WithLockNodeData([]byte(h.name)))
 	for i := h.number; ctx.Err() == nil; i++ {
 		side := lock.ReadLock()
 		if i%4 == 0 {
@@ -144,7 +155,7 @@ func (h *host) catalogue(ctx context.Context) error {
 
 // licences takes one of two leases.
 func (h *host) licences(ctx context.Context) error {
-	semaphore := locks.NewInterProcessSemaphoreV2(h.client, Root+"/licences", 2, locks.WithLeaseData([]byte(h.name)))
+	semaphore := locks.NewInterProcessSemaphoreV2(h.client, Licences, 2, locks.WithLeaseData([]byte(h.name)))
 	for ctx.Err() == nil {
 		lease, err := semaphore.Acquire(ctx)
 		if err != nil {
@@ -164,12 +175,12 @@ func (h *host) licences(ctx context.Context) error {
 // election leads for a while, and gives others their turn.
 func (h *host) election(ctx context.Context) error {
 	for ctx.Err() == nil {
-		latch := leader.NewLeaderLatch(h.client, Root+"/leader", leader.WithID(h.name))
+		latch := leader.NewLeaderLatch(h.client, Leader, leader.WithID(h.name))
 		if err := latch.Start(); err != nil {
 			return err
 		}
 		if _, err := latch.Await(ctx); err == nil {
-			pause(ctx, 3*pace)
+			pause(ctx, 2*pace)
 		} else {
 			pause(ctx, pace/2)
 		}
@@ -180,6 +191,9 @@ func (h *host) election(ctx context.Context) error {
 	return nil
 }
 
+// backlog is how many jobs there are at most: enough that some wait, and no more from hour to hour.
+const backlog = 6
+
 // jobs puts jobs into a queue on the first host, and does them on the others.
 func (h *host) jobs(ctx context.Context) error {
 	var consumer queue.Consumer[string]
@@ -189,7 +203,7 @@ func (h *host) jobs(ctx context.Context) error {
 			return nil
 		}
 	}
-	q, err := queue.NewBuilder(h.client, consumer, codec.Text{}, Root+"/jobs").LockPath(Root + "/jobs-locks").Prefetch(1).
+	q, err := queue.NewBuilder(h.client, consumer, codec.Text{}, Jobs).LockPath(Jobs + "-locks").Prefetch(1).
 		FinalFlushTime(100 * time.Millisecond).BuildQueue()
 	if err != nil {
 		return err
@@ -198,13 +212,19 @@ func (h *host) jobs(ctx context.Context) error {
 		return err
 	}
 	defer func() { _ = q.Close() }() // jobs that are not done stay
-	for i := 1; ctx.Err() == nil; i++ {
-		if h.number == 1 {
-			if err := q.Put(ctx, fmt.Sprint("job ", i)); err != nil && !passing(ctx, err) {
-				return err
-			}
+	for i := 1; ctx.Err() == nil; {
+		pause(ctx, pace/4)
+		if h.number > 1 {
+			continue
 		}
-		pause(ctx, pace*3/4)
+		waiting, err := h.client.GetChildren().ForPath(ctx, Jobs)
+		if err == nil && len(waiting) < backlog {
+			err = q.Put(ctx, fmt.Sprint("job ", i))
+			i++
+		}
+		if err != nil && !passing(ctx, err) {
+			return err
+		}
 	}
 	return nil
 }
