@@ -30,7 +30,7 @@ trap 'rm -rf "$work"' EXIT
 
 say "the modules are tidy"
 $go mod tidy -diff
-for dir in cmd/curator discovery/grpcresolver examples/{clientgo,pipeline} sasl/kerberos; do $go -C "$dir" mod tidy -diff; done
+for dir in cmd/curator{,/kubernetes} discovery/grpcresolver examples/{clientgo,pipeline} sasl/kerberos; do $go -C "$dir" mod tidy -diff; done
 
 say "the exported surface and the documentation are those that were reviewed"
 $go test -count=1 ./internal/apicheck ./internal/arrows ./docs
