@@ -32,6 +32,8 @@ const (
 	envSessionTimeout = "CURATOR_SESSION_TIMEOUT"
 	envChildPID       = "CURATOR_CHILD_PID" // of a program of --on-lost
 	envConnect        = "CURATOR_CONNECT"
+	envContext        = "CURATOR_CONTEXT" // if --context is given
+	envConfig         = "CURATOR_CONFIG"  // if --config is given
 )
 
 const holdHelp = `
@@ -199,12 +201,12 @@ func (h *holdCommand) hold(ctx context.Context, path string, args []string) erro
 		run.Hold{Path: held.path, Token: stat.Czxid, Session: stat.EphemeralOwner, Context: held.context},
 		run.Config{
 			Path: program, Args: args, Grace: h.grace, Margin: h.margin, OnLost: onLost, Cgroup: h.cgroup,
-			Env: environ(map[string]string{
+			Env: environ(h.environ(map[string]string{
 				envLockPath:       held.path,
 				envLockToken:      strconv.FormatInt(stat.Czxid, 10),
 				envSessionTimeout: strconv.FormatInt(client.SessionTimeout().Milliseconds(), 10),
 				envConnect:        conf.Connect,
-			}),
+			})),
 			Signals: signals, Event: h.event,
 		})
 	switch {
@@ -272,6 +274,18 @@ func (h *holdCommand) event(e run.Event) {
 	if err == nil {
 		_, _ = h.app.Stderr.Write(append(line, '\n')) // nobody may read it
 	}
+}
+
+// environ adds the context that flags have chosen: a curator that the command runs logs in as this one, and not with the
+// password of another context.
+func (h *holdCommand) environ(values map[string]string) map[string]string {
+	if flag := h.app.connect.Context; flag != "" {
+		values[envContext] = flag
+	}
+	if flag := h.app.connect.Config; flag != "" {
+		values[envConfig] = flag
+	}
+	return values
 }
 
 // environ returns the environment of this process with other values. Of two values programs would take the first.

@@ -362,6 +362,21 @@ func TestLockNestedCommandHasInnerEnvironment(t *testing.T) {
 	}
 }
 
+// TestLockCommandHasTheContextOfTheFlags runs curator in the command, which is to log in as the one outside.
+func TestLockCommandHasTheContextOfTheFlags(t *testing.T) {
+	_, connect := connected(t)
+	config := filepath.Join(t.TempDir(), "config.yaml")
+	testclient.Must(t, os.WriteFile(config, []byte("current: other\ncontexts:\n  here:\n    connect: "+connect+
+		"\n    auth: [\"digest:alice:wonder\"]\n  other:\n    connect: 127.0.0.1:1\n"), 0o600))
+	self, err := os.Executable()
+	testclient.Must(t, err)
+	got := launch(t, nil, "mine", "lock", "--config", config, "--context", "here", "/l", "--", "sh", "-c",
+		`"$0" create --fence /n && "$0" chmod auth::cdrwa /n && "$0" get /n`, self).result()
+	if got.code != CodeOK || got.stdout != "/n\nmine" {
+		t.Errorf("got %+v", got)
+	}
+}
+
 func TestLockIgnoredSignalStaysIgnored(t *testing.T) {
 	environ, connect := connected(t)
 	client := testclient.Connect(t, connect)

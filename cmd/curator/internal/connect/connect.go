@@ -33,6 +33,8 @@ type Flags struct {
 	TLS                      TLS
 	SASL                     SASL
 	Auth                     []string
+
+	set *pflag.FlagSet
 }
 
 // Config has everything that a client needs. It prints without secrets.
@@ -71,6 +73,7 @@ type SASL struct {
 
 // Register adds the flags to those of a command.
 func (f *Flags) Register(fs *pflag.FlagSet) {
+	f.set = fs
 	fs.StringVar(&f.Connect, "connect", "", "the servers: host:port,host:port/chroot (CURATOR_CONNECT)")
 	fs.StringVar(&f.Context, "context", "", "a context of the configuration file (CURATOR_CONTEXT)")
 	fs.StringVar(&f.Config, "config", "", "the configuration file (CURATOR_CONFIG)")
@@ -100,7 +103,7 @@ func (f *Flags) Resolve(getenv func(string) string) (Config, error) {
 		Connect:        first(f.Connect, getenv("CURATOR_CONNECT"), named.Connect),
 		SessionTimeout: f.SessionTimeout,
 		Timeout:        f.Timeout,
-		TLS:            f.TLS,
+		TLS:            f.mergedTLS(named.TLS),
 		SASL:           f.SASL,
 		Auth:           f.Auth,
 		password:       getenv("CURATOR_SASL_PASSWORD"),
@@ -108,13 +111,10 @@ func (f *Flags) Resolve(getenv func(string) string) (Config, error) {
 	if c.Connect == "" {
 		return Config{}, errors.New("no servers: set --connect, CURATOR_CONNECT, or a context of the configuration file")
 	}
-	if c.SessionTimeout == DefaultSessionTimeout && named.SessionTimeout != 0 {
+	if !f.set.Changed("session-timeout") && named.SessionTimeout != 0 {
 		c.SessionTimeout = named.SessionTimeout
 	}
-	if !c.TLS.isSet() {
-		c.TLS = named.TLS
-	}
-	if c.SASL == (SASL{}) {
+	if c.SASL == (SASL{}) { // a password belongs to its user
 		c.SASL = named.SASL
 	}
 	if len(c.Auth) == 0 {
@@ -125,6 +125,24 @@ func (f *Flags) Resolve(getenv func(string) string) (Config, error) {
 		}
 	}
 	return c, nil
+}
+
+// mergedTLS returns the settings of a context with those of the flags in their place. A key belongs to its certificate.
+func (f *Flags) mergedTLS(t TLS) TLS {
+	if f.set.Changed("tls") {
+		t.Enabled = f.TLS.Enabled
+	}
+	if f.set.Changed("tls-any-hostname") {
+		t.AnyHostname = f.TLS.AnyHostname
+	}
+	if f.TLS.Cert != "" || f.TLS.Key != "" {
+		t.Cert, t.Key = f.TLS.Cert, f.TLS.Key
+	}
+	if len(f.TLS.CRL) > 0 {
+		t.CRL = f.TLS.CRL
+	}
+	t.CA, t.ServerName = first(f.TLS.CA, t.CA), first(f.TLS.ServerName, t.ServerName)
+	return t
 }
 
 func first(values ...string) string {
@@ -192,11 +210,16 @@ func (c Config) mechanism() (sasl.Mechanism, error) {
 	case c.SASL.PasswordFile == "":
 		return digest.New(c.SASL.User, c.password), nil
 	}
-	// The file is read at each login, so that a password may change while a lock is held.
-	return digest.NewFunc(func(context.Context) (string, string, error) {
+	// The file is read at each login, so that a password may change while a lock is held. One that cannot be read now is an
+	// error now, and no login that fails until there is no time left.
+	login := func(context.Context) (string, string, error) {
 		password, err := os.ReadFile(c.SASL.PasswordFile)
 		return c.SASL.User, strings.TrimRight(string(password), "\r\n"), err
-	}), nil
+	}
+	if _, err := os.ReadFile(c.SASL.PasswordFile); err != nil {
+		return nil, err
+	}
+	return digest.NewFunc(login), nil
 }
 
 // Start returns a client that is started, and connects in the background. The caller closes it.

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"go.yaml.in/yaml/v3"
@@ -31,6 +32,18 @@ type settings struct {
 	Auth           []string      `yaml:"auth"`
 }
 
+// directory returns that of configuration files, "" without one. A relative one does not count: whoever may write to the
+// directory in which the program is started would choose its servers.
+func directory(getenv func(string) string) string {
+	if dir := getenv("XDG_CONFIG_HOME"); filepath.IsAbs(dir) {
+		return dir
+	}
+	if home := getenv("HOME"); filepath.IsAbs(home) {
+		return filepath.Join(home, ".config")
+	}
+	return ""
+}
+
 // namedContext returns the context that the flags or the environment name, or the current one of the file. Without a
 // file there is none, unless one was asked for.
 func (f *Flags) namedContext(getenv func(string) string) (settings, error) {
@@ -38,14 +51,18 @@ func (f *Flags) namedContext(getenv func(string) string) (settings, error) {
 	path := first(f.Config, getenv("CURATOR_CONFIG"))
 	asked := path != "" || name != ""
 	if path == "" {
-		dir := getenv("XDG_CONFIG_HOME")
-		if dir == "" {
-			dir = filepath.Join(getenv("HOME"), ".config")
+		dir := directory(getenv)
+		switch {
+		case dir == "" && asked:
+			return settings{}, fmt.Errorf("no context %q: there is no configuration file without HOME", name)
+		case dir == "":
+			return settings{}, nil
 		}
 		path = filepath.Join(dir, "curator", "config.yaml")
 	}
 	content, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) && !asked {
+	// The home of a service may be /dev/null, which is no directory.
+	if (errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)) && !asked {
 		return settings{}, nil
 	}
 	if err != nil {
