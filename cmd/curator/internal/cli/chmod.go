@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/go-zookeeper/zk"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/gocurator/curator/cmd/curator/internal/tree"
 	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/zkpath"
 )
 
 func init() { commands = append(commands, (*app).chmod) }
@@ -20,7 +22,7 @@ func (a *app) chmod() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "chmod ACL PATH...",
 		Short: "Set what nodes permit",
-		Long: `Chmod sets the permissions of nodes, with -R also those of all nodes below them. The permissions are
+		Long: `Chmod sets the permissions of nodes, with -R also those of all nodes below them, without the servers' own. The permissions are
 scheme:id:permissions, with commas between several; the letters are c (create), d (delete), r (read), w (write)
 and a (admin).`,
 		Example: `  curator chmod -R world:anyone:r,digest:alice:AbC=:cdrwa /app
@@ -63,6 +65,9 @@ func setACL(ctx context.Context, client *framework.Client, path string, acl []zk
 		return err
 	}
 	paths := t.Paths()
+	if path == "/" { // the servers refuse it for some of their own
+		paths = slices.DeleteFunc(paths, isOfServers)
+	}
 	if err := unreadable(t, paths); err != nil {
 		return err // else some would be left out
 	}
@@ -72,6 +77,12 @@ func setACL(ctx context.Context, client *framework.Client, path string, acl []zk
 		}
 	}
 	return nil
+}
+
+// isOfServers reports whether a node is /zookeeper or below that.
+func isOfServers(path string) bool {
+	names := zkpath.Split(path)
+	return len(names) > 0 && names[0] == "zookeeper"
 }
 
 // permissions has the letters of zkCli.

@@ -2,7 +2,10 @@ package cli
 
 import (
 	"context"
+	"errors"
+	"fmt"
 
+	"github.com/go-zookeeper/zk"
 	"github.com/spf13/cobra"
 
 	"github.com/gocurator/curator/builders"
@@ -39,13 +42,16 @@ It prints the path of the node, which with --sequential has a number at its end.
 					create = create.CreatingParentsIfNeeded()
 				}
 				created, err := create.ForPath(ctx, path, data)
+				if errors.Is(err, zk.ErrNoNode) && !errors.Is(err, errFenced) && !parents {
+					return fmt.Errorf("%w: it is about the parent, which --parents creates", err)
+				}
 				if err != nil {
 					return err
 				}
 				w := output.New(a.Stdout, a.format)
 				w.Row(struct {
 					Path string `json:"path"`
-				}{created}, created)
+				}{created}, printable(created))
 				return w.Close()
 			})
 		},

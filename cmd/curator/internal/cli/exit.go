@@ -86,5 +86,5 @@ func message(err error) string {
 		return ""
 	}
 	text := strings.TrimPrefix(err.Error(), "curator: ") // of the library: the line begins with the name already
-	return strings.ReplaceAll(text, "\n", "; ")
+	return line(strings.ReplaceAll(text, "\n", "; "))
 }

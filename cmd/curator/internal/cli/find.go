@@ -8,11 +8,12 @@ import (
 	"path"
 	"regexp"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/gocurator/curator/cmd/curator/internal/output"
 	"github.com/gocurator/curator/cmd/curator/internal/tree"
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/zkpath"
@@ -28,6 +29,7 @@ type conditions struct {
 	depth                   int
 
 	pattern *regexp.Regexp
+	session uint64 // of owner
 }
 
 func (a *app) find() *cobra.Command {
@@ -36,7 +38,7 @@ func (a *app) find() *cobra.Command {
 		Use:   "find PATH",
 		Short: "Print the paths of nodes that meet conditions",
 		Long: `Find prints the paths of the nodes at and below a node that meet all conditions, one a line.
-A name may have a line end in it: use -0 with "xargs -0", or -o json.`,
+Names that a terminal could obey are quoted: for a program use -0, as with "xargs -0", or -o json.`,
 		Example: `  curator find /locks --kind ephemeral --older 1h
   curator find / --name 'lock-*' -o json
   curator find /old --empty -0 | xargs -0 -n1 curator rm`,
@@ -80,6 +82,12 @@ func (c *conditions) check() (err error) {
 	if c.kind != "" && !slices.Contains([]string{persistent, ephemeral}, c.kind) {
 		return errors.New("--kind: must be persistent, ephemeral")
 	}
+	if c.owner != "" {
+		id, ok := strings.CutPrefix(c.owner, "0x")
+		if c.session, err = strconv.ParseUint(id, 16, 64); err != nil || !ok {
+			return errors.New("--owner: must be a session, as 0x1000012ab")
+		}
+	}
 	return nil
 }
 
@@ -99,7 +107,7 @@ func (c *conditions) meets(n *tree.Node, now time.Time) bool {
 	age := now.Sub(time.UnixMilli(s.Ctime))
 	switch {
 	case c.kind != "" && kind(s) != c.kind,
-		c.owner != "" && (kind(s) != ephemeral || output.Session(s.EphemeralOwner) != c.owner),
+		c.owner != "" && (kind(s) != ephemeral || uint64(s.EphemeralOwner) != c.session),
 		c.older != 0 && age <= c.older,
 		c.newer != 0 && age > c.newer,
 		c.empty && (s.NumChildren > 0 || s.DataLength > 0),

@@ -298,6 +298,9 @@ func TestLockDeletedNodeKillsAtOnce(t *testing.T) {
 	if code := p.wait(); code != CodeLost {
 		t.Errorf("code %d, want %d: %s", code, CodeLost, p.errors())
 	}
+	if gone := p.seen("gone"); gone == nil || !strings.Contains(gone.Reason, "node") { // its session has not ended
+		t.Errorf("gone: %+v", gone)
+	}
 	t.Logf("gone after %v", time.Since(began))
 }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/go-zookeeper/zk"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gocurator/curator/builders"
@@ -152,20 +153,22 @@ func TestFindMeetsConditions(t *testing.T) {
 	environ, client := grown(t)
 	owner := output.Session(client.SessionID())
 	for args, want := range map[string]string{
-		"find /t --name a*":             "/t/a\n/t/a-b\n",
-		"find /t --kind ephemeral":      "/t/a/lock\n",
-		"find /t --owner " + owner:      "/t/a/lock\n",
-		"find /t --owner 0x1":           "",
-		"find /t --data ^da.h$":         "/t/a-b\n",
-		"find /t --empty":               "/t/c\n",
-		"find /t --empty -0":            "/t/c\x00",
-		"find /t --depth 1 --name note": "",
-		"find /t --older 10h":           "",
-		"find /t --newer 10h --name c":  "/t/c\n",
+		"find /t --name a*":                                 "/t/a\n/t/a-b\n",
+		"find /t --kind ephemeral":                          "/t/a/lock\n",
+		"find /t --owner " + owner:                          "/t/a/lock\n",
+		"find /t --owner 0x1":                               "",
+		"find /t --owner 0x0":                               "",
+		"find /t --owner 0x00" + strings.ToUpper(owner[2:]): "/t/a/lock\n",
+		"find /t --data ^da.h$":                             "/t/a-b\n",
+		"find /t --empty":                                   "/t/c\n",
+		"find /t --empty -0":                                "/t/c\x00",
+		"find /t --depth 1 --name note":                     "",
+		"find /t --older 10h":                               "",
+		"find /t --newer 10h --name c":                      "/t/c\n",
 	} {
 		expect(t, environ, args, want)
 	}
-	for _, args := range []string{"--name [", "--data [", "--kind fleeting"} {
+	for _, args := range []string{"--name [", "--data [", "--kind fleeting", "--owner 1", "--owner 0xz"} {
 		got := invoke(t.Context(), strings.Fields("find /t "+args), environ...)
 		if got.code != CodeUsage {
 			t.Errorf("find %s: %+v", args, got)
@@ -233,6 +236,50 @@ func TestRmDeletes(t *testing.T) {
 	}
 }
 
+// TestRmDeletesNothingIfItCannotList has a node below whose children may not be read.
+func TestRmDeletesNothingIfItCannotList(t *testing.T) {
+	connect := curatortest.NewServerT(t).ConnectString() // of its own: not even the test may read the nodes at its end
+	environ, client := []string{"CURATOR_CONNECT=" + connect}, grow(t, connect)
+	_, err := client.SetACL().WithACL(zk.WorldACL(zk.PermDelete|zk.PermAdmin)...).ForPath(t.Context(), "/t/a")
+	testclient.Must(t, err)
+	for args, stdout := range map[string]string{
+		"rm -r /t":           "",
+		"rm -r --dry-run /t": "/t\n/t/a\n/t/a-b\n/t/c\n",
+	} {
+		got := invoke(t.Context(), strings.Fields(args), environ...)
+		if got.code != CodeRefused || got.stdout != stdout || !strings.Contains(got.stderr, "/t/a") {
+			t.Errorf("%s: %+v, want code %d and %q", args, got, CodeRefused, stdout)
+		}
+	}
+	if s, err := client.CheckExists().ForPath(t.Context(), "/t/a-b"); err != nil || s == nil {
+		t.Errorf("/t/a-b: %v %v", s, err)
+	}
+}
+
+// TestTablesAreNoOrdersForATerminal has a name that changes the direction of the text behind it.
+func TestTablesAreNoOrdersForATerminal(t *testing.T) {
+	environ, connect := connected(t)
+	const name = "\u202eexe.gpj"
+	_, err := testclient.Connect(t, connect).Create().CreatingParentsIfNeeded().ForPath(t.Context(), "/d/"+name,
+		[]byte("\x1b[2J"))
+	testclient.Must(t, err)
+	for _, args := range []string{
+		"ls /d", "ls -l /d", "tree /d --data", "find /d", "rm -r /d --dry-run", "tree /d/" + name, "stat /d/" + name,
+		"create /d/" + name + "/e", "holders /", "get /none/" + name, "find /d --depth " + name, "get /none/\x1b[2J",
+	} {
+		got := invoke(t.Context(), strings.Fields(args), environ...)
+		if strings.ContainsAny(got.stdout+got.stderr, "\u202e\x1b") {
+			t.Errorf("%q: %q %q", args, got.stdout, got.stderr)
+		}
+	}
+	// A program that reads gets the names as they are.
+	for _, args := range []string{"find /d -0", "find /d -o json", "ls /d -o json"} {
+		if got := invoke(t.Context(), strings.Fields(args), environ...); !strings.Contains(got.stdout, name) {
+			t.Errorf("%s: %q", args, got.stdout)
+		}
+	}
+}
+
 func TestRmMeetsNewNodes(t *testing.T) {
 	server := curatortest.NewServerT(t)
 	client := testclient.Connect(t, server.ConnectString())
@@ -280,9 +327,31 @@ func TestChmodSetsPermissions(t *testing.T) {
 	if got.code != CodeRefused {
 		t.Errorf("chmod -R of nodes that cannot be listed: %+v", got)
 	}
+	got = invoke(t.Context(), []string{"chmod", "-R", "world:anyone:cdrwa", "/zookeeper"}, environ...)
+	if got.code != CodeRefused { // its nodes are the servers' own, with permissions of their own
+		t.Errorf("chmod -R of /zookeeper: %+v", got)
+	}
 	for _, bad := range []string{"world:anyone", "world:anyone:x", ":a:r", ""} {
 		if got := invoke(t.Context(), []string{"chmod", bad, "/t"}, environ...); got.code != CodeUsage {
 			t.Errorf("chmod %q: %+v", bad, got)
+		}
+	}
+}
+
+// TestChmodOfTheRootLeavesTheServersNodes sets the permissions of all nodes but those of the servers: these refuse it for
+// some, and the others would be half done.
+func TestChmodOfTheRootLeavesTheServersNodes(t *testing.T) {
+	connect := curatortest.NewServerT(t).ConnectString()
+	environ, client := []string{"CURATOR_CONNECT=" + connect}, grow(t, connect)
+	expect(t, environ, "chmod -R world:anyone:ra /", "")
+	for path, want := range map[string]string{
+		"/": "world:anyone:ra", "/t/a/note": "world:anyone:ra", "/zookeeper": "world:anyone:cdrwa",
+		"/zookeeper/config": "world:anyone:r",
+	} {
+		acl, err := client.GetACL().ForPath(t.Context(), path)
+		testclient.Must(t, err)
+		if got := formatACL(acl); got != want {
+			t.Errorf("%s has %s, want %s", path, got, want)
 		}
 	}
 }

@@ -45,7 +45,7 @@ func (a *app) lsNames(children []string) error {
 	for _, name := range children {
 		w.Row(struct {
 			Name string `json:"name"`
-		}{name}, name)
+		}{name}, printable(name))
 	}
 	return w.Close()
 }
@@ -66,7 +66,7 @@ func (a *app) lsLong(ctx context.Context, client *framework.Client, path string)
 			Name string `json:"name"`
 			Stat stat   `json:"stat"`
 		}{name, s}, s.Kind, strconv.Itoa(int(s.Version)), strconv.Itoa(int(s.Children)), strconv.Itoa(int(s.Bytes)),
-			stamp(s.Modified), owner, name)
+			stamp(s.Modified), owner, printable(name))
 	}
 	return w.Close()
 }

@@ -33,6 +33,7 @@ func (a *app) rm() *cobra.Command {
 		Aliases: []string{"delete"},
 		Short:   "Delete nodes",
 		Long: `Rm deletes nodes, with -r also all nodes below them. It does not delete the root or what is the servers' own.
+With -r it deletes nothing if there are nodes that it cannot list.
 Two rm -r of a path may run at once, and a node that is created below the path meanwhile is deleted too.
 ` + fenceHelp,
 		Args: usageArgs(cobra.MinimumNArgs(1)),
@@ -41,7 +42,7 @@ Two rm -r of a path may run at once, and a node that is created below the path m
 				if err := zkpath.Validate(path, false); err != nil {
 					return err
 				}
-				if names := zkpath.Split(path); len(names) == 0 || names[0] == "zookeeper" {
+				if path == "/" || isOfServers(path) {
 					return usage(errors.New(path + ": is not deleted: it is the root, or the servers' own"))
 				}
 			}
@@ -93,9 +94,12 @@ func (a *app) remove(ctx context.Context, client *framework.Client, path string,
 	if r.dry {
 		w := output.New(a.Stdout, a.format)
 		for _, p := range paths {
-			w.Row(found{Path: p}, p)
+			w.Row(found{Path: p}, printable(p))
 		}
-		return w.Close()
+		return errors.Join(w.Close(), unreadable(t, paths))
+	}
+	if err := unreadable(t, paths); err != nil {
+		return err // what is below would be left, and the rest gone
 	}
 	if r.version != -1 && t[path].Stat.Version != r.version {
 		return remove.ForPath(ctx, path) // which fails, before anything is deleted

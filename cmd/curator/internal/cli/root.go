@@ -3,9 +3,11 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -60,10 +62,11 @@ The servers are those of --connect, of CURATOR_CONNECT, or of a context in the c
 A flag counts before the environment, and that before the context.
 
 ` + exitCodes,
-		SilenceErrors: true,
-		SilenceUsage:  true,
-		Args:          usageArgs(cobra.NoArgs),
-		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		SuggestionsMinimumDistance: 2,
+		SilenceErrors:              true,
+		SilenceUsage:               true,
+		Args:                       usageArgs(unknown),
+		RunE:                       func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		// Cobra does so too, and its error has no value to know it by.
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return usage(cmd.ValidateFlagGroups()) },
 	}
@@ -76,6 +79,18 @@ A flag counts before the environment, and that before the context.
 		root.AddCommand(add(a))
 	}
 	return root
+}
+
+// unknown returns an error for a subcommand that there is not.
+func unknown(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	text := fmt.Sprintf("unknown command %q", args[0])
+	if like := cmd.SuggestionsFor(args[0]); len(like) > 0 {
+		text += "; is it " + strings.Join(like, ", ") + "?"
+	}
+	return errors.New(text)
 }
 
 // commands has a function for each subcommand, which each file adds to in its init.

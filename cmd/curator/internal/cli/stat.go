@@ -110,7 +110,7 @@ func (a *app) statOf(
 	}
 	n := func(i int64) string { return strconv.FormatInt(i, 10) }
 	for _, line := range [][2]string{
-		{"path", path}, {"kind", st.Kind}, {"ephemeralOwner", st.EphemeralOwner}, {"acl", acl},
+		{"path", printable(path)}, {"kind", st.Kind}, {"ephemeralOwner", st.EphemeralOwner}, {"acl", printable(acl)},
 		{"created", stamp(st.Created)}, {"modified", stamp(st.Modified)},
 		{"version", n(int64(s.Version))}, {"childVersion", n(int64(s.Cversion))}, {"aclVersion", n(int64(s.Aversion))},
 		{"children", n(int64(s.NumChildren))}, {"bytes", n(int64(s.DataLength))},

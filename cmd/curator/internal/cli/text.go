@@ -38,6 +38,19 @@ func shorten(text string) string {
 	return string(runes[:maxPreview-1]) + "…"
 }
 
+// line returns a text for a terminal: characters that it could obey are escaped.
+func line(text string) string {
+	var b strings.Builder
+	for _, r := range text {
+		if unicode.IsPrint(r) {
+			b.WriteRune(r)
+		} else {
+			b.WriteString(strings.Trim(strconv.QuoteRune(r), "'"))
+		}
+	}
+	return b.String()
+}
+
 // printable returns a name for a terminal: what it could obey as a command is escaped.
 func printable(name string) string {
 	if strings.IndexFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }) < 0 {

@@ -69,7 +69,7 @@ func (a *app) rows(t tree.Tree, paths []string, data bool) error {
 		if n.Err != nil {
 			row.Error = n.Err.Error()
 		}
-		w.Row(row, path)
+		w.Row(row, printable(path))
 	}
 	return errors.Join(w.Close(), unreadable(t, paths))
 }
@@ -94,7 +94,7 @@ func unreadable(t tree.Tree, paths []string) error {
 
 func (a *app) drawTree(t tree.Tree, root string) error {
 	var text strings.Builder
-	text.WriteString(root + treeLabel(t[root]) + "\n")
+	text.WriteString(printable(root) + treeLabel(t[root]) + "\n")
 	var draw func(path, indent string)
 	draw = func(path, indent string) {
 		children := t[path].Children

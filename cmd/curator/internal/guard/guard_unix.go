@@ -177,7 +177,7 @@ func (g *guard) obey(o Order) {
 	}
 	if o.Kill {
 		g.lose()
-		g.beginKilling("the session has ended")
+		g.beginKilling("the node is deleted, or the session has ended")
 	}
 }
 
