@@ -2,10 +2,11 @@
 // the repository:
 //
 //	go run ./docs/pictures quickstart   # docs/quickstart.svg: the terminal of examples/quickstart
+//	go run ./docs/pictures demo         # docs/demo.svg: two terminals, one with curator demo
 //	go run ./docs/pictures dashboard    # docs/grafana/dashboard.svg: panels of docs/grafana/curator.json
 //
-// The dashboard takes four minutes. It needs the server of Apache ZooKeeper that scripts/install.sh installs, and
-// Debian's package prometheus.
+// The demo needs tmux, and the ports from 2181 on. The dashboard takes four minutes, and needs the server of Apache
+// ZooKeeper that scripts/install.sh installs, and Debian's package prometheus.
 package main
 
 import (
@@ -32,11 +33,13 @@ func run(ctx context.Context, args []string) error {
 		switch args[0] {
 		case "quickstart":
 			return quickstart(ctx)
+		case "demo":
+			return demo(ctx)
 		case "dashboard":
 			return dashboard(ctx)
 		}
 	}
-	return errors.New("usage: go run ./docs/pictures quickstart|dashboard")
+	return errors.New("usage: go run ./docs/pictures quickstart|demo|dashboard")
 }
 
 // quickstart runs the first program, and draws what it printed.

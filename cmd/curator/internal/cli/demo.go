@@ -98,17 +98,17 @@ func (a *app) show(ctx context.Context, o showing) (err error) {
 }
 
 // demoTitle says in a line what the demo is.
-func demoTitle(e *testserver.Ensemble) string {
+func demoTitle(n int) string {
 	servers := "a ZooKeeper server"
-	if n := len(e.Addrs()); n > 1 {
+	if n > 1 {
 		servers = fmt.Sprintf("%d ZooKeeper servers", n)
 	}
 	return "curator demo: three hosts share their work through " + servers + " in memory"
 }
 
-// demoTries are what to type in another terminal, and what that does.
-func demoTries() [][2]string {
-	name := programName(os.Args[0])
+// demoTries are what to type in another terminal, and what that does. The program has been started as arg.
+func demoTries(arg string) [][2]string {
+	name := programName(arg)
 	return [][2]string{
 		{name + " holders /demo --follow", "who waits for whom"},
 		{name + " lock /demo/locks/orders -- sleep 5", "let them wait"},
@@ -130,13 +130,13 @@ func programName(arg string) string {
 }
 
 // demoLines returns what to type as lines.
-func demoLines(connect string) []string {
+func demoLines(arg, connect string) []string {
 	lines := []string{"export CURATOR_CONNECT=" + connect}
-	width := 0
-	for _, try := range demoTries() {
+	tries, width := demoTries(arg), 0
+	for _, try := range tries {
 		width = max(width, len(try[0]))
 	}
-	for _, try := range demoTries() {
+	for _, try := range tries {
 		lines = append(lines, fmt.Sprintf("%-*s  # %s", width, try[0], try[1]))
 	}
 	return lines
@@ -145,7 +145,7 @@ func demoLines(connect string) []string {
 // demoText prints how to look at the demo.
 func (a *app) demoText(e *testserver.Ensemble) error {
 	_, err := fmt.Fprintf(a.Stdout, "%s\n\nIn another terminal:\n\n  %s\n\nCtrl-C ends it. What happens here:\n\n",
-		demoTitle(e), strings.Join(demoLines(e.ConnectString()), "\n  "))
+		demoTitle(len(e.Addrs())), strings.Join(demoLines(os.Args[0], e.ConnectString()), "\n  "))
 	return err
 }
 

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 
@@ -18,7 +19,7 @@ import (
 // screenOfDemo shows what happens on the whole terminal: what is to be typed elsewhere stays there.
 func (a *app) screenOfDemo(ctx context.Context, e *testserver.Ensemble) error {
 	return a.demoClient(ctx, e, func(client *framework.Client) error {
-		return a.onScreen(ctx, client, holding{}, demo.Root, a.newDemoScreen(demoTitle(e), e.Addrs()))
+		return a.onScreen(ctx, client, holding{}, demo.Root, a.newDemoScreen(demoTitle(len(e.Addrs())), e.Addrs()))
 	})
 }
 
@@ -57,7 +58,7 @@ func (d *demoScreen) View() tea.View { return fullScreen(d.lines(), "curator dem
 func (d *demoScreen) lines() []string {
 	lines := append([]string{d.fit(d.title, "1"), ""}, d.picture()...)
 	lines = append(lines, "", d.fit("In another terminal:", "1"))
-	for _, line := range demoLines(d.connect()) {
+	for _, line := range demoLines(os.Args[0], d.connect()) {
 		command, comment, _ := strings.Cut(d.fit("  "+line, ""), "#")
 		if comment != "" {
 			comment = d.styled("#"+comment, "2")
@@ -178,7 +179,7 @@ func newDemoState(s recognize.State) demoState {
 	case recognize.Consumed:
 		return demoState{"works", green, false}
 	case recognize.Member:
-		return demoState{"offers it", green, false}
+		return demoState{"offers", green, false}
 	}
 	return demoState{string(s), green, false}
 }

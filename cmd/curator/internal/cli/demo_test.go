@@ -204,7 +204,7 @@ func TestDemoIsAPictureOnATerminal(t *testing.T) {
 		}
 		first := leads(term.lines())
 		term.await(`(?m)^queue /demo/jobs .*works.* \d+ waiting$`)
-		term.await(`(?m)^service /demo/services/shop offers it offers it -$`)
+		term.await(`(?m)^service /demo/services/shop offers offers -$`)
 		testenv.Eventually(t, func() bool {
 			now := leads(term.lines())
 			return now >= 0 && now != first

@@ -1,12 +1,18 @@
 package cli
 
 import (
+	"fmt"
+	"html"
+	"os"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
+
+	"github.com/gocurator/curator/internal/testenv/testclient"
 )
 
 // words returns the screen with one space between words.
@@ -213,6 +219,27 @@ func TestDemoKnowsItsName(t *testing.T) {
 	} {
 		if got := programName(arg); got != want {
 			t.Errorf("%s: %q, not %q", arg, got, want)
+		}
+	}
+}
+
+// TestDemoIsThatOfThePicture holds the picture of the documentation to the program: make pictures draws it again.
+func TestDemoIsThatOfThePicture(t *testing.T) {
+	t.Chdir("../../../..")
+	svg, err := os.ReadFile("docs/demo.svg")
+	testclient.Must(t, err)
+	shown := html.UnescapeString(regexp.MustCompile(`<[^>]*>`).ReplaceAllString(string(svg), ""))
+	const clone = "/go-build/curator" // of go run
+	wanted := []string{"$ go run ./cmd/curator demo --port 2181\n", demoTitle(3) + "\n", "\nq quit\n"}
+	for _, line := range demoLines(clone, "127.0.0.1:2181,127.0.0.1:2182,127.0.0.1:2183") {
+		wanted = append(wanted, "\n  "+line+"\n")
+	}
+	for _, row := range demoRows {
+		wanted = append(wanted, fmt.Sprintf("\n  %-10s %-22s ", row.what, row.path))
+	}
+	for _, want := range wanted {
+		if !strings.Contains(shown, want) {
+			t.Errorf("no %q in\n%s", want, shown)
 		}
 	}
 }
