@@ -246,6 +246,7 @@ func TestQueueRequeueChoosesLetters(t *testing.T) {
 
 // TestQueueRequeueAnswersAreLost cuts the connection at the transaction of a letter in the middle.
 func TestQueueRequeueAnswersAreLost(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		action            curatortest.Action
 		uncertain, surely int
@@ -277,6 +278,7 @@ func TestQueueRequeueAnswersAreLost(t *testing.T) {
 
 // TestQueueRequeueGivesUpWhatIsLostEachTime has a letter that the servers never answer, as one that is too large.
 func TestQueueRequeueGivesUpWhatIsLostEachTime(t *testing.T) {
+	t.Parallel()
 	chroot := testenv.Chroot(t)
 	proxy, connect := testclient.Proxy(t, chroot)
 	client := testclient.Connect(t, testenv.Addr(t)+chroot)
@@ -295,6 +297,110 @@ func TestQueueRequeueGivesUpWhatIsLostEachTime(t *testing.T) {
 	}
 }
 
+// TestQueueRequeueLetterChanges has somebody else change a letter while a request about it is on its way.
+func TestQueueRequeueLetterChanges(t *testing.T) {
+	for name, c := range map[string]struct {
+		op     string
+		change func(t *testing.T, client *framework.Client)
+		state  string
+		queued []string
+	}{
+		"data behind the read": {"multi", func(t *testing.T, client *framework.Client) {
+			_, err := client.SetData().ForPath(t.Context(), "/dead/queue-0000000000", []byte("changed"))
+			testclient.Must(t, err)
+		}, "requeued", []string{"changed"}},
+		"gone behind the read": {"multi", func(t *testing.T, client *framework.Client) {
+			testclient.Must(t, client.Delete().ForPath(t.Context(), "/dead/queue-0000000000"))
+		}, "gone", nil},
+		"gone before the read": {"getData", func(t *testing.T, client *framework.Client) {
+			testclient.Must(t, client.Delete().ForPath(t.Context(), "/dead/queue-0000000000"))
+		}, "gone", nil},
+		"another of its name": {"getData", func(t *testing.T, client *framework.Client) {
+			testclient.Must(t, client.Delete().DeletingChildrenIfNeeded().ForPath(t.Context(), "/dead"))
+			_, err := client.Create().ForPath(t.Context(), "/dead", nil)
+			testclient.Must(t, err)
+			_, err = client.Create().ForPath(t.Context(), "/dead/queue-0000000000", []byte("another"))
+			testclient.Must(t, err)
+		}, "gone", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			chroot := testenv.Chroot(t)
+			proxy, connect := testclient.Proxy(t, chroot)
+			client := testclient.Connect(t, testenv.Addr(t)+chroot)
+			bury(t, client, 1)
+			hold := proxy.Faults().Add(curatortest.Rule{
+				Ops: []string{c.op}, Path: chroot + "/dead/*", Action: curatortest.HoldRequest, Count: 1,
+			})
+			testclient.Must(t, hold.Err())
+			done := make(chan result, 1)
+			go func() {
+				done <- invoke(t.Context(), strings.Fields("queue requeue /dead /q --all -o json --connect "+connect))
+			}()
+			testclient.Must(t, hold.Wait(testenv.Context(t)))
+			c.change(t, client)
+			hold.Release()
+			got := <-done
+			if !cmp.Equal(stateCounts(got.stdout), map[string]int{c.state: 1}) || got.code != CodeOK {
+				t.Errorf("%+v", got)
+			}
+			if diff := cmp.Diff(c.queued, contents(t, client, "/q")); diff != "" {
+				t.Errorf("in the queue (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestQueueRequeueUnderFaults cuts connections again and again while two requeues are at work, which are started again
+// until they succeed.
+func TestQueueRequeueUnderFaults(t *testing.T) {
+	t.Parallel()
+	chroot := testenv.Chroot(t)
+	proxy, connect := testclient.Proxy(t, chroot)
+	client := testclient.Connect(t, testenv.Addr(t)+chroot)
+	want := bury(t, client, 400)
+	var cuts []*curatortest.Injection
+	for i, action := range []curatortest.Action{curatortest.CutBefore, curatortest.CutAfter, curatortest.TruncateReply} {
+		cuts = append(cuts, proxy.Faults().Add(curatortest.Rule{
+			Ops: []string{"multi", "getData"}, Path: chroot + "/dead/*", Action: action, Chance: 0.01, Seed: uint64(i + 1),
+			Count: 3, MayMiss: true,
+		}))
+		testclient.Must(t, cuts[i].Err())
+	}
+	var both sync.WaitGroup
+	for _, locks := range [][]string{nil, {"--locks", "/locks"}} {
+		both.Go(func() {
+			args := append(strings.Fields("queue requeue /dead /q --all -o json --connect "+connect), locks...)
+			for i := 0; ; i++ {
+				got := invoke(t.Context(), args)
+				if got.code == CodeOK {
+					return
+				}
+				if i == 100 || t.Context().Err() != nil {
+					t.Errorf("run %d: code %d: %s", i, got.code, got.stderr)
+					return
+				}
+			}
+		})
+	}
+	both.Wait()
+	hits := 0
+	for _, cut := range cuts {
+		hits += cut.Hits()
+	}
+	t.Logf("%d faults", hits)
+	if hits == 0 {
+		t.Error("there was no fault")
+	}
+	got := contents(t, client, "/q")
+	slices.Sort(got)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("in the queue (-want +got):\n%s", diff)
+	}
+	if left := children(t, client, "/dead"); len(left) > 0 {
+		t.Errorf("still among the dead letters: %q", left)
+	}
+}
+
 func TestQueueRequeueTwoAtOnce(t *testing.T) {
 	environ, connect := connected(t)
 	client := testclient.Connect(t, connect)
@@ -309,7 +415,7 @@ func TestQueueRequeueTwoAtOnce(t *testing.T) {
 	both.Wait()
 	moved := 0
 	for _, r := range results {
-		if r.code != CodeOK && r.code != CodeRefused { // one may see the other hold a letter
+		if r.code != CodeOK {
 			t.Errorf("%+v", r)
 		}
 		moved += stateCounts(r.stdout)["requeued"]
