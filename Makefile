@@ -21,7 +21,8 @@ PACKAGES = ./internal/simulation ./... ./cmd/curator/... ./discovery/grpcresolve
 	./sasl/kerberos/...
 # The packages of the second pass: those that use a server. docs/design/tests.md says what it finds in each.
 SECOND = ./recipes/queue ./recipes/locks ./internal/conformance ./builders ./cmd/curator/... ./curatortest ./discovery \
-	./discovery/rest ./docs ./examples/... ./framework ./internal/testenv/... ./interop ./recipes/... ./sasl/kerberos
+	./discovery/rest ./docs ./examples/... ./framework ./internal/testenv/... ./interop ./recipes/atomic ./recipes/barrier \
+	./recipes/cache ./recipes/leader ./recipes/nodes ./recipes/shared ./sasl/kerberos
 export GO TAGS TEST PACKAGES SECOND
 
 .PHONY: test

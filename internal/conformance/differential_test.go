@@ -15,7 +15,7 @@ import (
 )
 
 var (
-	sequences = flag.Int("sequences", 100, "how many random sequences are compared")
+	sequences = flag.Int("sequences", 60, "how many random sequences are compared")
 	firstSeed = flag.Uint64("seed", 1, "the seed of the first; the others follow")
 )
 

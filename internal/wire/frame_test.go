@@ -34,7 +34,7 @@ func (c *chunked) Read(p []byte) (int, error) {
 func TestFramesAreReadWhereverTheirBytesFall(t *testing.T) {
 	for _, buffer := range []int{firstBuffer, largestBuffer} {
 		for first := buffer - 12; first < buffer+6; first++ {
-			for second := range 14 {
+			for _, second := range []int{0, 1, 2, 3, 4, 9} {
 				for _, most := range []int{1 << 20, buffer - 1, buffer/600 + 1} {
 					readFrames(t, most, first, second, 5, buffer, 3*buffer, 1)
 				}

@@ -174,7 +174,7 @@ type nobody struct{}
 func (nobody) Answered(*Request) {}
 
 func TestTrafficAgreesWithAModel(t *testing.T) {
-	for seed := range uint64(20) {
+	for seed := range uint64(12) {
 		if err := runModel(seed); err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}

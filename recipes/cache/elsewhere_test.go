@@ -21,7 +21,7 @@ func TestCacheIgnoresWatchesElsewhere(t *testing.T) {
 		t.Skip("the allocations of the server are counted, too")
 	}
 	withScene(t, false, func(s *scene) {
-		const watches, few = 100_000, 10_000
+		const watches, few = 20_000, 2_000
 		s.set(root+"=1", root+"/a=1")
 		s.client = s.newClient(s.place, framework.WithMaxPending(watches))
 		s.watchElsewhere(watches)
