@@ -22,9 +22,9 @@ func (a *app) chmod() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "chmod ACL PATH...",
 		Short: "Set what nodes permit",
-		Long: `Chmod sets the permissions of nodes, with -R also those of all nodes below them, without the servers' own. The permissions are
-scheme:id:permissions, with commas between several; the letters are c (create), d (delete), r (read), w (write)
-and a (admin).`,
+		Long: `Chmod sets the permissions of nodes, with -R also those of all nodes below them, without the servers' own.
+The permissions are scheme:id:permissions, with commas between several; the letters are c (create), d (delete),
+r (read), w (write) and a (admin).`,
 		Example: `  curator chmod -R world:anyone:r,digest:alice:AbC=:cdrwa /app
   curator chmod sasl:alice:cdrwa,ip:10.0.0.0/8:r /app`,
 		Args: usageArgs(cobra.MinimumNArgs(2)),

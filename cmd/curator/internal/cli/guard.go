@@ -13,9 +13,8 @@ func (a *app) guard() *cobra.Command {
 	return &cobra.Command{
 		Use:    guard.Subcommand,
 		Hidden: true,
-		Args:   cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			if code := guard.Main(); code != 0 {
+		RunE: func(_ *cobra.Command, args []string) error {
+			if code := guard.Main(args); code != 0 {
 				return exit(code, nil)
 			}
 			return nil

@@ -276,8 +276,8 @@ func (h *holdCommand) event(e run.Event) {
 	}
 }
 
-// environ adds the context that flags have chosen: a curator that the command runs logs in as this one, and not with the
-// password of another context.
+// environ adds the context that flags have chosen: a curator that the command runs logs in as this one, and not with
+// the password of another context.
 func (h *holdCommand) environ(values map[string]string) map[string]string {
 	if flag := h.app.connect.Context; flag != "" {
 		values[envContext] = flag

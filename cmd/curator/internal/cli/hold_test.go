@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -17,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
 	"github.com/gocurator/curator/cmd/curator/internal/run"
@@ -276,9 +276,7 @@ func TestLockWaitsOnIfAllSignalsAreIgnored(t *testing.T) {
 	environ, connect := connected(t)
 	hold, err := locks.NewInterProcessMutex(testclient.Connect(t, connect), "/l").Acquire(t.Context())
 	testclient.Must(t, err)
-	signal.Ignore(forwarded...) // a program inherits that
-	p := launch(t, environ, "", "lock", "--json", "/l", "--", "true")
-	signal.Reset(forwarded...)
+	p := launch(t, append(environ, "CURATOR_TEST_IGNORE=1"), "", "lock", "--json", "/l", "--", "true")
 	p.await("waiting")
 	testclient.Must(t, p.cmd.Process.Signal(syscall.SIGWINCH)) // as of a terminal that changes its size
 	testclient.Must(t, hold.Release(t.Context()))
@@ -377,6 +375,30 @@ func TestLockCommandHasTheContextOfTheFlags(t *testing.T) {
 		`"$0" create --fence /n && "$0" chmod auth::cdrwa /n && "$0" get /n`, self).result()
 	if got.code != CodeOK || got.stdout != "/n\nmine" {
 		t.Errorf("got %+v", got)
+	}
+}
+
+// TestLockCommandHasOpenFiles passes files on, as a shell and make -j do, and nothing of curator's own.
+func TestLockCommandHasOpenFiles(t *testing.T) {
+	environ, _ := connected(t)
+	self, err := os.Executable()
+	testclient.Must(t, err)
+	file := filepath.Join(t.TempDir(), "file")
+	testclient.Must(t, os.WriteFile(file, nil, 0o600))
+	const script = `for n in $(seq 3 30); do readlink /proc/$$/fd/$n; done`
+	for _, redirection := range []string{"3<F 4<F 5<F 7<F", "4<F", "3<F", "9<F 11<F", ""} {
+		list := func(command string) string {
+			cmd := exec.Command("sh", "-c", command+strings.ReplaceAll(redirection, "F", file), self, script)
+			cmd.Env = append(append(os.Environ(), asProgram), environ...)
+			out, err := cmd.CombinedOutput()
+			if err != nil {
+				t.Errorf("%s: %v, %s", redirection, err, out)
+			}
+			return string(out)
+		}
+		if diff := cmp.Diff(list(`sh -c "$1; true" `), list(`"$0" lock /l -- sh -c "$1; true" `)); diff != "" {
+			t.Errorf("%s (-without a lock +with one):\n%s", redirection, diff)
+		}
 	}
 }
 
@@ -484,8 +506,10 @@ func init() {
 	testGuards = map[string]func(){
 		// It is killed between the start of the command and the report of it.
 		"mute": func() {
-			syscall.CloseOnExec(3)
-			syscall.CloseOnExec(4)
+			for _, fd := range os.Args[2:] {
+				n, _ := strconv.Atoi(fd)
+				syscall.CloseOnExec(n)
+			}
 			_ = exec.Command("sh", "-c", "setsid sleep 600 >/dev/null 2>&1 &").Run() // the sleep is left
 			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 			select {}

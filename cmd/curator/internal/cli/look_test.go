@@ -338,8 +338,8 @@ func TestChmodSetsPermissions(t *testing.T) {
 	}
 }
 
-// TestChmodOfTheRootLeavesTheServersNodes sets the permissions of all nodes but those of the servers: these refuse it for
-// some, and the others would be half done.
+// TestChmodOfTheRootLeavesTheServersNodes sets the permissions of all nodes but those of the servers: these refuse it
+// for some, and the others would be half done.
 func TestChmodOfTheRootLeavesTheServersNodes(t *testing.T) {
 	connect := curatortest.NewServerT(t).ConnectString()
 	environ, client := []string{"CURATOR_CONNECT=" + connect}, grow(t, connect)

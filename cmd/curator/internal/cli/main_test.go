@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"os"
+	"os/signal"
 	"strings"
 	"testing"
 
@@ -19,6 +20,9 @@ var testGuards map[string]func()
 
 func TestMain(m *testing.M) {
 	if os.Getenv("CURATOR_TEST_PROGRAM") == "1" {
+		if os.Getenv("CURATOR_TEST_IGNORE") == "1" { // as its parent does
+			signal.Ignore(forwarded...)
+		}
 		if fn := testGuards[os.Getenv("CURATOR_TEST_GUARD")]; fn != nil && os.Args[1] == guard.Subcommand {
 			fn()
 		}

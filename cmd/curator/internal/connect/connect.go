@@ -210,8 +210,8 @@ func (c Config) mechanism() (sasl.Mechanism, error) {
 	case c.SASL.PasswordFile == "":
 		return digest.New(c.SASL.User, c.password), nil
 	}
-	// The file is read at each login, so that a password may change while a lock is held. One that cannot be read now is an
-	// error now, and no login that fails until there is no time left.
+	// The file is read at each login, so that a password may change while a lock is held. One that cannot be read now is
+	// an error now, and no login that fails until there is no time left.
 	login := func(context.Context) (string, string, error) {
 		password, err := os.ReadFile(c.SASL.PasswordFile)
 		return c.SASL.User, strings.TrimRight(string(password), "\r\n"), err

@@ -89,7 +89,9 @@ func TestResolveTakesNoFileOfTheWorkingDirectory(t *testing.T) {
 	t.Chdir(dir)
 	configured(t, filepath.Join(dir, ".config"), whole)
 	configured(t, dir, whole)
-	for _, environ := range []map[string]string{{}, {"HOME": "."}, {"XDG_CONFIG_HOME": "."}, {"XDG_CONFIG_HOME": ".config"}} {
+	for _, environ := range []map[string]string{
+		{}, {"HOME": "."}, {"XDG_CONFIG_HOME": "."}, {"XDG_CONFIG_HOME": ".config"},
+	} {
 		if got, err := resolve(t, environ); err == nil {
 			t.Errorf("%v: connects to %s", environ, got.Connect)
 		}

@@ -32,8 +32,8 @@ type settings struct {
 	Auth           []string      `yaml:"auth"`
 }
 
-// directory returns that of configuration files, "" without one. A relative one does not count: whoever may write to the
-// directory in which the program is started would choose its servers.
+// directory returns that of configuration files, "" without one. A relative one does not count: whoever may write to
+// the directory in which the program is started would choose its servers.
 func directory(getenv func(string) string) string {
 	if dir := getenv("XDG_CONFIG_HOME"); filepath.IsAbs(dir) {
 		return dir

@@ -20,7 +20,7 @@ type Process struct{ Reports <-chan Report }
 func Notify(c chan<- os.Signal, signals ...os.Signal) { signal.Notify(c, signals...) }
 
 // Main returns the exit code of a failure.
-func Main() int { return 1 }
+func Main([]string) int { return 1 }
 
 // Start returns ErrUnsupported.
 func Start(Config, bool) (*Process, error) { return nil, ErrUnsupported }

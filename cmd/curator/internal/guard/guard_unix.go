@@ -15,12 +15,6 @@ import (
 	"time"
 )
 
-// controlFD and reportFD are the pipes of a guard.
-const (
-	controlFD = 3
-	reportFD  = 4
-)
-
 // pause is the time between two rounds of SIGKILL. A process that forks meanwhile is hit by the next one.
 const pause = 2 * time.Millisecond
 
@@ -47,17 +41,25 @@ const (
 	killing
 )
 
-// Main is a guard process. It returns its exit code when nothing of the command is left.
-func Main() int {
+// Main is a guard process. Its arguments are the numbers of its pipes. It returns its exit code when nothing of the
+// command is left.
+func Main(args []string) int {
 	// The command dies with the thread that has started it (PR_SET_PDEATHSIG), not with the process: see golang/go#27505.
 	runtime.LockOSThread()
-	control, report := os.NewFile(controlFD, "control"), os.NewFile(reportFD, "report")
-	if control == nil || report == nil {
+	var pipes []*os.File
+	for _, arg := range args {
+		fd, err := strconv.Atoi(arg)
+		if err != nil || fd < firstFD {
+			return 1
+		}
+		// The command must not have them: the end of the control pipe is the end of the supervisor.
+		syscall.CloseOnExec(fd)
+		pipes = append(pipes, os.NewFile(uintptr(fd), "pipe"))
+	}
+	if len(pipes) != 2 {
 		return 1
 	}
-	// The command must not have them: the end of the control pipe is the end of the supervisor.
-	syscall.CloseOnExec(controlFD)
-	syscall.CloseOnExec(reportFD)
+	control, report := pipes[0], pipes[1]
 
 	// A terminal or a service manager signals all processes. What these signals mean is the business of the supervisor. To
 	// ignore them instead would be inherited by the command.

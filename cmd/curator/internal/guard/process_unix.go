@@ -7,8 +7,11 @@ import (
 	"errors"
 	"os"
 	"runtime"
+	"strconv"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // Subcommand is the argument with which this program is a guard.
@@ -55,10 +58,7 @@ func Start(conf Config, cgroup bool) (*Process, error) {
 	if cgroup {
 		conf.Cgroup = newCgroup()
 	}
-	process, err := os.StartProcess(self, []string{"curator", Subcommand}, &os.ProcAttr{
-		Files: []*os.File{os.Stdin, os.Stdout, os.Stderr, controlled, report},
-		Sys:   &syscall.SysProcAttr{Setpgid: true}, // a terminal signals the supervisor alone
-	})
+	process, err := startGuard(self, controlled, report)
 	if err != nil {
 		_, _ = control.Close(), reports.Close()
 		removeCgroup(conf.Cgroup)
@@ -88,6 +88,27 @@ func Start(conf Config, cgroup bool) (*Process, error) {
 	}
 	return p, nil
 }
+
+// startGuard starts a guard with two pipes. They get numbers that nobody has: others are files that this process has
+// inherited, for the command.
+func startGuard(self string, pipes ...*os.File) (*os.Process, error) {
+	args := []string{"curator", Subcommand}
+	for _, p := range pipes {
+		fd, err := unix.FcntlInt(p.Fd(), unix.F_DUPFD, firstFD) // without the flag to close it
+		if err != nil {
+			return nil, os.NewSyscallError("fcntl", err)
+		}
+		defer unix.Close(fd) //nolint:errcheck // the guard has its own
+		args = append(args, strconv.Itoa(fd))
+	}
+	return os.StartProcess(self, args, &os.ProcAttr{
+		Files: []*os.File{os.Stdin, os.Stdout, os.Stderr},
+		Sys:   &syscall.SysProcAttr{Setpgid: true}, // a terminal signals the supervisor alone
+	})
+}
+
+// firstFD is the least number of a pipe of a guard: a shell gives programs files up to 9.
+const firstFD = 10
 
 // Send sends an order. One that the guard does not read is lost: it is stopped then, and its supervisor has to kill it.
 func (p *Process) Send(o Order) {

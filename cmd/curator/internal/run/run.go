@@ -87,7 +87,8 @@ func MinimumTimeout(grace, margin time.Duration) time.Duration {
 func Check(timeout, grace, margin time.Duration) error {
 	least := MinimumTimeout(grace, margin)
 	if timeout < least {
-		return fmt.Errorf("%w: %v, and a grace of %v with a margin of %v needs %v", ErrTooShort, timeout, grace, margin, least)
+		return fmt.Errorf("%w: %v, and a grace of %v with a margin of %v needs %v",
+			ErrTooShort, timeout, grace, margin, least)
 	}
 	return nil
 }
