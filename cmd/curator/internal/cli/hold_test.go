@@ -457,7 +457,8 @@ while :; do sleep 0.1; done'; echo "code $?"; read y; echo "then $y"`, self)
 		for {
 			select {
 			case line, ok := <-lines:
-				if seen = append(seen, line); line == want {
+				if seen = append(seen, line); strings.HasSuffix(line, want) { // the terminal may have echoed ^Z
+
 					return
 				}
 				if !ok {
@@ -474,6 +475,7 @@ while :; do sleep 0.1; done'; echo "code $?"; read y; echo "then $y"`, self)
 	}
 	write("first\n")
 	awaitLine("got first")
+	write("\x1a") // stops nothing: nobody could go on with what is stopped
 	write("\x03")
 	awaitLine("^Cinterrupted")
 	awaitLine("code 4")

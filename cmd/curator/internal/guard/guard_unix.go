@@ -230,12 +230,18 @@ func (g *guard) kill() {
 	signalDescendants(syscall.SIGKILL)
 }
 
-// reap takes the exit codes of all children that have ended, and reports whether nothing is left.
+// reap takes the exit codes of all children that have ended, and reports whether nothing is left. It lets a command go on
+// that the terminal has stopped.
 func (g *guard) reap() (gone bool) {
 	for {
 		var status syscall.WaitStatus
-		pid, err := syscall.Wait4(-1, &status, syscall.WNOHANG, nil)
+		pid, err := syscall.Wait4(-1, &status, syscall.WNOHANG|syscall.WUNTRACED, nil)
 		switch {
+		case err == nil && pid > 0 && status.Stopped():
+			if pid == g.pid && status.StopSignal() == syscall.SIGTSTP {
+				// By the terminal, whose shell does not see that: it would wait for ever, and others for the lock.
+				_ = syscall.Kill(-g.pid, syscall.SIGCONT)
+			}
 		case errors.Is(err, syscall.EINTR):
 		case errors.Is(err, syscall.ECHILD):
 			return g.exited && !cgroupHasProcesses(g.conf.Cgroup)
