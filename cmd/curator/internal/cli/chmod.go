@@ -15,8 +15,6 @@ import (
 	"github.com/gocurator/curator/zkpath"
 )
 
-func init() { commands = append(commands, (*app).chmod) }
-
 func (a *app) chmod() *cobra.Command {
 	var recursive bool
 	cmd := &cobra.Command{

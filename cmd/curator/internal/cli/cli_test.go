@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -162,5 +163,29 @@ func TestGetRefusedByACL(t *testing.T) {
 		if got.code != CodeOK || got.stdout != "x" {
 			t.Errorf("with credentials: %+v", got)
 		}
+	}
+}
+
+// TestHelpIsShort holds the help of a subcommand to its own flags, and every subcommand that is shown to a title.
+func TestHelpIsShort(t *testing.T) {
+	got := invoke(t.Context(), []string{"help", "ls"})
+	if strings.Contains(got.stdout, "--tls-ca") || !strings.Contains(got.stdout, "--long") ||
+		!strings.Contains(got.stdout, `Use "curator help" for the flags about the servers`) {
+		t.Errorf("help ls:\n%s", got.stdout)
+	}
+	got = invoke(t.Context(), []string{"help"})
+	titled, others, _ := strings.Cut(got.stdout, "Additional Commands:")
+	others, flags, _ := strings.Cut(others, "Flags:")
+	var names []string
+	for line := range strings.Lines(others) {
+		if fields := strings.Fields(line); len(fields) > 0 {
+			names = append(names, fields[0])
+		}
+	}
+	if want := []string{"version", "man", "help", "completion"}; !slices.Equal(names, want) {
+		t.Errorf("without a title: %q, want %q", names, want)
+	}
+	if !strings.Contains(titled, "Look at nodes:\n  ls ") || !strings.Contains(flags, "--tls-ca") {
+		t.Errorf("help:\n%s", got.stdout)
 	}
 }

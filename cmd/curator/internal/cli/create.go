@@ -13,8 +13,6 @@ import (
 	"github.com/gocurator/curator/framework"
 )
 
-func init() { commands = append(commands, (*app).create, (*app).put) }
-
 func (a *app) create() *cobra.Command {
 	var (
 		f                              fence

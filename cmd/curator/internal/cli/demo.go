@@ -23,8 +23,6 @@ import (
 	"github.com/gocurator/curator/framework"
 )
 
-func init() { commands = append(commands, (*app).demo) }
-
 // showing is what demo is to do.
 type showing struct {
 	servers, port int

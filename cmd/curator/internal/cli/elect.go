@@ -13,8 +13,6 @@ import (
 	"github.com/gocurator/curator/recipes/locks"
 )
 
-func init() { commands = append(commands, (*app).elect) }
-
 func (a *app) elect() *cobra.Command {
 	// A leader without a connection leads on as long as its session lives, as a lock is held.
 	h := &holdCommand{app: a, options: []framework.Option{

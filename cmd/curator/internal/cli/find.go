@@ -19,8 +19,6 @@ import (
 	"github.com/gocurator/curator/zkpath"
 )
 
-func init() { commands = append(commands, (*app).find) }
-
 // conditions are those of find. A node has to meet all of them.
 type conditions struct {
 	name, data, kind, owner string

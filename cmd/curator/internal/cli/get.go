@@ -10,8 +10,6 @@ import (
 	"github.com/gocurator/curator/framework"
 )
 
-func init() { commands = append(commands, (*app).get) }
-
 // node is a node with its data, as get prints it.
 type node struct {
 	Path string `json:"path"`

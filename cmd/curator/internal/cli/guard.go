@@ -6,8 +6,6 @@ import (
 	"github.com/gocurator/curator/cmd/curator/internal/guard"
 )
 
-func init() { commands = append(commands, (*app).guard) }
-
 // guard is what curator starts itself, between itself and a command.
 func (a *app) guard() *cobra.Command {
 	return &cobra.Command{

@@ -309,10 +309,6 @@ func startCode(err error) int {
 	return 126
 }
 
-func init() {
-	commands = append(commands, (*app).lock, (*app).semaphore)
-}
-
 func (a *app) lock() *cobra.Command {
 	h := &holdCommand{app: a}
 	cmd := &cobra.Command{

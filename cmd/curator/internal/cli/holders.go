@@ -20,8 +20,6 @@ import (
 	"github.com/gocurator/curator/zkpath"
 )
 
-func init() { commands = append(commands, (*app).holders) }
-
 // maxRows is how many participants of a recipe a table shows without --all.
 const maxRows = 20
 

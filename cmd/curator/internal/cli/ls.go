@@ -13,8 +13,6 @@ import (
 	"github.com/gocurator/curator/zkpath"
 )
 
-func init() { commands = append(commands, (*app).ls) }
-
 func (a *app) ls() *cobra.Command {
 	var long bool
 	cmd := &cobra.Command{

@@ -12,8 +12,6 @@ import (
 	"github.com/spf13/pflag"
 )
 
-func init() { commands = append(commands, (*app).man) }
-
 func (a *app) man() *cobra.Command {
 	return &cobra.Command{
 		Use:     "man DIRECTORY",

@@ -16,8 +16,6 @@ import (
 	"github.com/gocurator/curator/zkpath"
 )
 
-func init() { commands = append(commands, (*app).queue, (*app).services) }
-
 // queued is an item of a queue, as JSON and YAML have it.
 type queued struct {
 	Recipe string        `json:"recipe"`

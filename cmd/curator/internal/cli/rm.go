@@ -15,8 +15,6 @@ import (
 	"github.com/gocurator/curator/zkpath"
 )
 
-func init() { commands = append(commands, (*app).rm) }
-
 // removal is what rm is to do.
 type removal struct {
 	recursive, force, dry bool

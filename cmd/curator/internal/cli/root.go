@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/gocurator/curator/cmd/curator/internal/connect"
 	"github.com/gocurator/curator/cmd/curator/internal/output"
@@ -52,6 +53,9 @@ func Main(ctx context.Context, env Env) int {
 	return Code(err)
 }
 
+// init has help list the subcommands in the order in which they were added.
+func init() { cobra.EnableCommandSorting = false }
+
 func (a *app) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "curator",
@@ -70,15 +74,53 @@ A flag counts before the environment, and that before the context.
 		// Cobra does so too, and its error has no value to know it by.
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return usage(cmd.ValidateFlagGroups()) },
 	}
+	root.SetUsageFunc(shortUsage)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage(err) })
 	a.connect.Register(root.PersistentFlags())
 	a.format.Register(root.PersistentFlags())
 	_ = root.RegisterFlagCompletionFunc("output", // which is a flag of it
 		cobra.FixedCompletions(output.Names(), cobra.ShellCompDirectiveNoFileComp))
-	for _, add := range commands {
-		root.AddCommand(add(a))
-	}
+	a.addTo(root)
 	return root
+}
+
+// addTo adds the subcommands, under the titles that help has.
+func (a *app) addTo(root *cobra.Command) {
+	for _, g := range []struct {
+		title    string
+		commands []*cobra.Command
+	}{
+		{"Run a command while holding or leading:", []*cobra.Command{a.lock(), a.semaphore(), a.elect()}},
+		{"Look at recipes:", []*cobra.Command{a.holders(), a.queue(), a.services()}},
+		{"Look at nodes:", []*cobra.Command{a.ls(), a.tree(), a.get(), a.stat(), a.find(), a.watch()}},
+		{"Write nodes:", []*cobra.Command{a.create(), a.put(), a.set(), a.rm(), a.chmod()}},
+		{"For tests and trials:", []*cobra.Command{a.server(), a.demo()}},
+	} {
+		root.AddGroup(&cobra.Group{ID: g.title, Title: g.title})
+		for _, cmd := range g.commands {
+			cmd.GroupID = g.title
+			root.AddCommand(cmd)
+		}
+	}
+	root.AddCommand(a.version(), a.man(), a.guard())
+}
+
+// shortUsage prints the usage of a subcommand without the flags that all of them have.
+func shortUsage(cmd *cobra.Command) error {
+	if cmd.HasParent() {
+		hide := func(hidden bool) {
+			cmd.InheritedFlags().VisitAll(func(f *pflag.Flag) { f.Hidden = hidden })
+		}
+		hide(true)
+		defer hide(false)
+	}
+	if err := (&cobra.Command{}).UsageFunc()(cmd); err != nil {
+		return err
+	}
+	if cmd.HasParent() {
+		fmt.Fprintf(cmd.OutOrStdout(), "\nUse \"%s help\" for the flags about the servers and the output.\n", cmd.Root().Name())
+	}
+	return nil
 }
 
 // unknown returns an error for a subcommand that there is not.
@@ -92,9 +134,6 @@ func unknown(cmd *cobra.Command, args []string) error {
 	}
 	return errors.New(text)
 }
-
-// commands has a function for each subcommand, which each file adds to in its init.
-var commands []func(*app) *cobra.Command
 
 // client returns a client that is connected. The caller closes it.
 func (a *app) client(ctx context.Context, opts ...framework.Option) (*framework.Client, error) {

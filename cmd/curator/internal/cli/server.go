@@ -20,8 +20,6 @@ import (
 	"github.com/gocurator/curator/curatortest"
 )
 
-func init() { commands = append(commands, (*app).server) }
-
 // serving is what server is to do.
 type serving struct {
 	servers, port    int

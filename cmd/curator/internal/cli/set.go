@@ -10,8 +10,6 @@ import (
 	"github.com/gocurator/curator/framework"
 )
 
-func init() { commands = append(commands, (*app).set) }
-
 func (a *app) set() *cobra.Command {
 	var (
 		version int32

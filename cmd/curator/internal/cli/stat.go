@@ -13,8 +13,6 @@ import (
 	"github.com/gocurator/curator/framework"
 )
 
-func init() { commands = append(commands, (*app).stat) }
-
 // stat is the stat of a node, as JSON and YAML have it.
 type stat struct {
 	Kind           string    `json:"kind"`

@@ -14,8 +14,6 @@ import (
 	"github.com/gocurator/curator/zkpath"
 )
 
-func init() { commands = append(commands, (*app).tree) }
-
 func (a *app) tree() *cobra.Command {
 	var depth int
 	var data bool

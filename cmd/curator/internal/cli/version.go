@@ -9,8 +9,6 @@ import (
 	"github.com/gocurator/curator/cmd/curator/internal/output"
 )
 
-func init() { commands = append(commands, (*app).version) }
-
 type versionInfo struct {
 	Version  string `json:"version"`
 	Revision string `json:"revision,omitempty"`

@@ -14,8 +14,6 @@ import (
 	"github.com/gocurator/curator/recipes/cache"
 )
 
-func init() { commands = append(commands, (*app).watch) }
-
 // watching is what watch is to do.
 type watching struct {
 	flat, data bool
