@@ -136,8 +136,8 @@ func colored(line string) []span {
 // style matches what sets the style of the text behind it.
 var style = regexp.MustCompile(`\x1b\[([0-9;]*)m`)
 
-// styled returns the spans of a screen whose lines have styles of ANSI. A line begins in the style in which the one before
-// it ends.
+// styled returns the spans of a screen whose lines have styles of ANSI. A line begins in the style in which the one
+// before it ends.
 func styled(screen string) (lines [][]span) {
 	var bold, dim bool
 	color := ""

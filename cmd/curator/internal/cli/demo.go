@@ -108,7 +108,7 @@ func demoTitle(n int) string {
 func demoTries(arg string) [][2]string {
 	name := programName(arg)
 	return [][2]string{
-		{name + " holders /demo --follow", "who waits for whom"},
+		{name + " holders /demo/locks --follow", "who waits for whom"},
 		{name + " lock /demo/locks/orders -- sleep 5", "let them wait"},
 		{name + " queue ls /demo/jobs", "jobs that wait"},
 		{name + " services /demo/services", "who offers what"},
