@@ -25,6 +25,9 @@ const (
 	readTimeout   = 5 * time.Second
 )
 
+// shutdownTimeout bounds the wait for answers under way.
+const shutdownTimeout = 2 * answerTimeout
+
 const electHelp = `
 With --http it runs no command, and answers other processes until a signal comes:
   GET /leader  200 while it leads, 503 when it does not or cannot be sure; the answer counts for validMs
@@ -114,9 +117,12 @@ func (h *holdCommand) serve(ctx context.Context, path, address, id string, valid
 	case <-ctx.Done():
 	}
 	s.resign()
-	shutdown, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
+	shutdown, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
 	defer cancel()
-	return errors.Join(err, server.Shutdown(shutdown))
+	if server.Shutdown(shutdown) != nil {
+		_ = server.Close() // who has connected and asks nothing gets no answer
+	}
+	return err
 }
 
 // resign lets others lead when no answer that this process leads counts any more.

@@ -4,6 +4,7 @@ package cli
 
 import (
 	"encoding/json"
+	"net"
 	"net/http"
 	"os"
 	"syscall"
@@ -67,6 +68,22 @@ func TestElectHTTPAnswersForTheLeaderAlone(t *testing.T) {
 	}
 	if code, b := ask(t, two, "/leader"); code != http.StatusOK || b.Token <= a.Token {
 		t.Errorf("the new leader answers %d %+v", code, b)
+	}
+}
+
+// TestElectHTTPEndsWithAnOpenConnection has a caller that has connected and asks nothing, as a load balancer may.
+func TestElectHTTPEndsWithAnOpenConnection(t *testing.T) {
+	environ, _ := connected(t)
+	p := launch(t, environ, "", "elect", "--json", "--http", "127.0.0.1:0", "/leader")
+	address := p.await("listening").Address
+	p.await("leading")
+	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", address)
+	testclient.Must(t, err)
+	defer conn.Close() //nolint:errcheck // it is the end
+	ask(t, address, "/live") // behind it: the connection is accepted
+	testclient.Must(t, p.cmd.Process.Signal(syscall.SIGTERM))
+	if code := p.wait(); code != CodeOK {
+		t.Errorf("code %d: %s", code, p.errors())
 	}
 }
 
