@@ -79,7 +79,7 @@ func TestElectHTTPEndsWithAnOpenConnection(t *testing.T) {
 	p.await("leading")
 	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", address)
 	testclient.Must(t, err)
-	defer conn.Close() //nolint:errcheck // it is the end
+	defer conn.Close()       //nolint:errcheck // it is the end
 	ask(t, address, "/live") // behind it: the connection is accepted
 	testclient.Must(t, p.cmd.Process.Signal(syscall.SIGTERM))
 	if code := p.wait(); code != CodeOK {

@@ -231,7 +231,11 @@ func (o *holding) followed(
 			return ctx.Err()
 		case <-changed:
 		}
-		found, _, err := o.find(ctx, client, root)
+		var found []holder
+		err := throughOutages(ctx, client, func() (err error) {
+			found, _, err = o.find(ctx, client, root)
+			return err
+		})
 		if err != nil {
 			return err
 		}

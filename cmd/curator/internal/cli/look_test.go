@@ -8,6 +8,7 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/go-zookeeper/zk"
 	"github.com/google/go-cmp/cmp"
@@ -422,6 +423,32 @@ func TestWatchFollowsATree(t *testing.T) {
 	want("deleted /w/b")
 	if got := code(); got != CodeOK {
 		t.Errorf("code %d", got)
+	}
+}
+
+// TestFollowersOutliveAnOutage has an outage that is longer than the retries of a read which it meets.
+func TestFollowersOutliveAnOutage(t *testing.T) {
+	for args, op := range map[string]string{"watch /w --data": "getData", "holders /w -f -o json": "multiRead"} {
+		t.Run(args, func(t *testing.T) {
+			t.Parallel()
+			server := curatortest.NewServerT(t)
+			client := testclient.Connect(t, server.ConnectString())
+			create := func() string {
+				node, err := client.Create().CreatingParentsIfNeeded().WithMode(builders.EphemeralSequential).
+					ForPath(t.Context(), "/w/lock-", nil)
+				testclient.Must(t, err)
+				return node
+			}
+			create()
+			line, _ := following(t, strings.Fields(args), "CURATOR_CONNECT="+server.ConnectString())
+			line() // it follows
+			cuts := server.Faults().Add(curatortest.Rule{Ops: []string{op}, Action: curatortest.CutBefore})
+			node := create()
+			end := time.AfterFunc(9*time.Second, cuts.Remove) // the client tries again for a shorter time
+			defer end.Stop()
+			for !strings.Contains(line(), node[len("/w/"):]) { // fails at the end of the program
+			}
+		})
 	}
 }
 

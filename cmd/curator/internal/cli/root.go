@@ -9,6 +9,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/go-zookeeper/zk"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -152,6 +153,20 @@ func (a *app) withClient(cmd *cobra.Command, fn func(ctx context.Context, client
 	}
 	defer func() { _ = client.Close() }() // the session ends in any case
 	return fn(cmd.Context(), client)
+}
+
+// throughOutages calls fn until its error is not the loss of the connection, for subcommands that follow changes. The
+// retries of the client lie between two calls.
+func throughOutages(ctx context.Context, client *framework.Client, fn func() error) error {
+	for {
+		err := fn()
+		if !errors.Is(err, framework.ErrConnectionLoss) && !errors.Is(err, zk.ErrSessionExpired) {
+			return err
+		}
+		if err := client.BlockUntilConnected(ctx); err != nil {
+			return err
+		}
+	}
 }
 
 // usageArgs makes wrong use of the errors of an argument check.

@@ -128,7 +128,7 @@ func (a *app) follow(ctx context.Context, client *framework.Client, path string,
 			return err
 		case c := <-changes:
 			if o.data && (c.Event == eventCreated || c.Event == eventChanged) {
-				if err := c.read(ctx, client); err != nil {
+				if err := throughOutages(ctx, client, func() error { return c.read(ctx, client) }); err != nil {
 					return err
 				}
 			}
