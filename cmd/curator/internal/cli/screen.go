@@ -204,9 +204,12 @@ func (s *screen) lines() []string {
 	if !s.connected {
 		state = "  NOT CONNECTED: this is old"
 	}
-	shown := s.shown()
+	shown, noun := s.shown(), "participants"
+	if len(shown) == 1 {
+		noun = "participant"
+	}
 	lines := []string{
-		s.fit(fmt.Sprintf("%s  %s  %d participants%s", s.now.Format("15:04:05"), printable(s.root), len(shown), state), "1"),
+		s.fit(fmt.Sprintf("%s  %s  %d %s%s", s.now.Format("15:04:05"), printable(s.root), len(shown), noun, state), "1"),
 	}
 	room := max(s.height-2, 1)
 	s.top = max(min(s.top, len(shown)-room+1), 0)

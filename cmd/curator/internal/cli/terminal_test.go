@@ -20,6 +20,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/gocurator/curator/builders"
+	"github.com/gocurator/curator/curatortest"
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/testenv"
 	"github.com/gocurator/curator/internal/testenv/testclient"
@@ -339,4 +340,22 @@ func TestTerminalDoesNotObeyNames(t *testing.T) {
 	if strings.ContainsAny(got.stdout, "\x1b\u202e\u2066") {
 		t.Errorf("holders: %q", got.stdout)
 	}
+}
+
+func TestTerminalSaysWhatIsOld(t *testing.T) {
+	testenv.RequireReal(t)
+	server := curatortest.NewServerT(t)
+	client := testclient.Connect(t, server.ConnectString())
+	contend(t, client, "/locks/a", "one")
+	connect := []string{"CURATOR_CONNECT=" + server.ConnectString(), "NO_COLOR=1"}
+	term := openTerminal(t, 80, 24, connect, "holders", "/locks", "--follow")
+	term.await(`(?s)^\d\d:\S+ /locks 1 participant\n.*holds one`)
+	testclient.Must(t, server.Stop())
+	term.await(`(?s)^\d\d:\S+ /locks 1 participant NOT CONNECTED: this is old\n.*holds one`)
+	testclient.Must(t, server.Restart())
+	term.await(`(?s)^\d\d:\S+ /locks 1 participant\n.*holds one`)
+	contend(t, client, "/locks/a", "two")
+	term.await(`(?s)^\d\d:\S+ /locks 2 participants\n.*holds one.*waits two \S+ lock-0000000001 one\n`)
+	term.keys("q")
+	term.requireRestored(CodeOK)
 }
