@@ -66,6 +66,7 @@ func (a *app) elect() *cobra.Command {
 		if address == "" {
 			return h.run(cmd, args)
 		}
+		defer h.writeEvents()()
 		return h.serve(cmd.Context(), args[0], address, id, validFor)
 	}
 	return cmd

@@ -67,6 +67,7 @@ type holdCommand struct {
 	onLost  string
 	cgroup  bool
 	events  bool
+	lines   chan<- []byte // of events
 	options []framework.Option
 	// acquire waits for the hold, for the time wait at most if that is not negative.
 	acquire func(ctx context.Context, client *framework.Client, path string, wait time.Duration) (*acquired, error)
@@ -117,6 +118,7 @@ func (h *holdCommand) parseOnLost() (guard.OnLost, error) {
 }
 
 func (h *holdCommand) run(cmd *cobra.Command, args []string) error {
+	defer h.writeEvents()()
 	err := h.hold(cmd.Context(), args[0], args[1:])
 	if text := message(err); h.events && text != "" {
 		h.event(run.Event{Event: "error", Reason: text})
@@ -152,9 +154,6 @@ func (h *holdCommand) hold(ctx context.Context, path string, args []string) erro
 	signals := make(chan os.Signal, 16)
 	guard.Notify(signals, forwarded...)
 	defer signal.Stop(signals)
-	pipe := make(chan os.Signal, 1) // without a reader of the events the command goes on
-	signal.Notify(pipe, syscall.SIGPIPE)
-	defer signal.Stop(pipe)
 
 	waiting, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -170,6 +169,13 @@ func (h *holdCommand) hold(ctx context.Context, path string, args []string) erro
 	}()
 	h.event(run.Event{Event: "waiting", Path: path})
 	client, held, err := h.connectAndAcquire(waiting, conf.Client, path)
+	var stat *zk.Stat
+	var lookErr error
+	if err == nil {
+		if stat, lookErr = client.CheckExists().ForPath(waiting, held.path); lookErr == nil && stat == nil {
+			lookErr = run.ErrLost
+		}
+	}
 	close(over)
 	<-watcher
 	if client != nil {
@@ -182,16 +188,11 @@ func (h *holdCommand) hold(ctx context.Context, path string, args []string) erro
 		return err
 	}
 	defer h.release(ctx, held)
-	if waiting.Err() != nil { // the signal came with the hold
+	switch {
+	case waiting.Err() != nil: // the signal came with the hold, or before the look at it
 		return exit(CodeNotAcquired, context.Cause(waiting))
-	}
-
-	var stat *zk.Stat
-	if stat, err = client.CheckExists().ForPath(ctx, held.path); err == nil && stat == nil {
-		err = run.ErrLost
-	}
-	if err != nil {
-		return exit(CodeLost, err)
+	case lookErr != nil:
+		return exit(CodeLost, lookErr)
 	}
 	h.event(run.Event{
 		Event: "acquired", Path: held.path, Token: stat.Czxid, Session: output.Session(stat.EphemeralOwner),
@@ -265,14 +266,56 @@ func (h *holdCommand) release(ctx context.Context, held *acquired) {
 	}
 }
 
+// maxEventsToWrite is how many events wait for the standard error. Without a reader further ones are lost, but the
+// command is not.
+const maxEventsToWrite = 1000
+
+// writeEvents begins to write the events of --json. The caller calls stop behind the last one. Nobody may read them: a
+// supervisor that waits for that would neither forward a signal nor tell the guard that the session lives.
+func (h *holdCommand) writeEvents() (stop func()) {
+	pipe := make(chan os.Signal, 1) // without a reader of the events the command goes on
+	signal.Notify(pipe, syscall.SIGPIPE)
+	lines, last, done := make(chan []byte, maxEventsToWrite), make(chan struct{}), make(chan struct{})
+	h.lines = lines
+	go func() {
+		defer close(done)
+		for {
+			select {
+			case line := <-lines:
+				_, _ = h.app.Stderr.Write(line)
+				continue
+			default:
+			}
+			select {
+			case line := <-lines:
+				_, _ = h.app.Stderr.Write(line)
+			case <-last:
+				if len(lines) == 0 {
+					return
+				}
+			}
+		}
+	}()
+	return func() {
+		close(last)
+		select {
+		case <-done:
+		case <-time.After(time.Second): // it is lost with the process
+		}
+		signal.Stop(pipe)
+	}
+}
+
 func (h *holdCommand) event(e run.Event) {
 	if !h.events {
 		return
 	}
 	e.Time = time.Now()
-	line, err := json.Marshal(e)
-	if err == nil {
-		_, _ = h.app.Stderr.Write(append(line, '\n')) // nobody may read it
+	if line, err := json.Marshal(e); err == nil {
+		select {
+		case h.lines <- append(line, '\n'):
+		default:
+		}
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,6 +21,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/gocurator/curator/cmd/curator/internal/run"
+	"github.com/gocurator/curator/curatortest"
 	"github.com/gocurator/curator/internal/testenv"
 	"github.com/gocurator/curator/internal/testenv/testclient"
 	"github.com/gocurator/curator/recipes/locks"
@@ -257,6 +259,62 @@ func TestLockSignalEndsWait(t *testing.T) {
 	}
 }
 
+// TestLockSignalBeforeTheStartStartsNothing gets a signal while the program looks at the node of its lock.
+func TestLockSignalBeforeTheStartStartsNothing(t *testing.T) {
+	server := curatortest.NewServerT(t)
+	held := server.Faults().Add(curatortest.Rule{
+		Ops: []string{"exists"}, Path: "/l/**", Action: curatortest.HoldReply, Count: 1,
+	})
+	p := launch(t, []string{"CURATOR_CONNECT=" + server.ConnectString()}, "", "lock", "--json", "/l", "--",
+		"echo", "started")
+	testclient.Must(t, held.Wait(testenv.Context(t)))
+	testclient.Must(t, p.cmd.Process.Signal(syscall.SIGTERM))
+	p.await("error") // before the answer
+	held.Release()
+	if got := p.result(); got.code != CodeNotAcquired || got.stdout != "" {
+		t.Errorf("got %+v, want code %d", got, CodeNotAcquired)
+	}
+}
+
+// TestLockGoesOnIfNobodyReadsItsEvents fills the standard error, which the program has with its command.
+func TestLockGoesOnIfNobodyReadsItsEvents(t *testing.T) {
+	environ, _ := connected(t)
+	self, err := os.Executable()
+	testclient.Must(t, err)
+	dir := t.TempDir()
+	full, got := filepath.Join(dir, "full"), filepath.Join(dir, "got")
+	testclient.Must(t, syscall.Mkfifo(full, 0o600))
+	reader, err := os.OpenFile(full, os.O_RDWR, 0) // and does not read
+	testclient.Must(t, err)
+	defer reader.Close() //nolint:errcheck // it is the end
+	cmd := exec.Command(self, "lock", "--json", "/l", "--", "sh", "-c",
+		`trap 'echo "$CURATOR_LOCK_PATH" >`+got+`; exit 9' USR1; head -c 1000000 /dev/zero >&2 & exec 2>/dev/null; echo up
+while :; do sleep 0.05; done`)
+	cmd.Env = append(append(os.Environ(), asProgram), environ...)
+	cmd.Stderr = reader
+	stdout, err := cmd.StdoutPipe()
+	testclient.Must(t, err)
+	testclient.Must(t, cmd.Start())
+	defer cmd.Process.Kill() //nolint:errcheck // it has ended
+	_, err = bufio.NewReader(stdout).ReadString('\n')
+	testclient.Must(t, err)
+	probe, err := unix.Open(full, unix.O_WRONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	testclient.Must(t, err)
+	defer unix.Close(probe) //nolint:errcheck // it is the end
+	testenv.Eventually(t, func() bool {
+		_, err := unix.Write(probe, []byte{0})
+		return errors.Is(err, unix.EAGAIN)
+	}, "the pipe is full")
+	testclient.Must(t, cmd.Process.Signal(syscall.SIGUSR1))
+	testenv.Eventually(t, func() bool {
+		content, err := os.ReadFile(got)
+		return err == nil && strings.HasPrefix(string(content), "/l/")
+	}, "the command has the signal")
+	if _ = cmd.Wait(); cmd.ProcessState.ExitCode() != 9 {
+		t.Errorf("code %d", cmd.ProcessState.ExitCode())
+	}
+}
+
 func TestLockForwardsSignals(t *testing.T) {
 	environ, _ := connected(t)
 	p := launch(t, environ, "", "lock", "--json", "/l", "--", "sh", "-c",
@@ -436,7 +494,7 @@ func TestLockCommandHasTerminal(t *testing.T) {
 	terminal, err := os.OpenFile("/dev/pts/"+strconv.Itoa(number), os.O_RDWR|syscall.O_NOCTTY, 0)
 	testclient.Must(t, err)
 	cmd := exec.Command("sh", "-c", `"$0" lock /l -- sh -c 'trap "echo interrupted; exit 4" INT; read x; echo "got $x"
-while :; do sleep 0.1; done'; echo "code $?"; read y; echo "then $y"`, self)
+read z'; echo "code $?"; read y; echo "then $y"`, self)
 	cmd.Env = append(append(os.Environ(), asProgram), environ...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = terminal, terminal, terminal
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}

@@ -230,8 +230,8 @@ func (g *guard) kill() {
 	signalDescendants(syscall.SIGKILL)
 }
 
-// reap takes the exit codes of all children that have ended, and reports whether nothing is left. It lets a command go on
-// that the terminal has stopped.
+// reap takes the exit codes of all children that have ended, and reports whether nothing is left. It lets a command go
+// on that the terminal has stopped.
 func (g *guard) reap() (gone bool) {
 	for {
 		var status syscall.WaitStatus
