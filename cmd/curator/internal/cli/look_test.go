@@ -257,6 +257,28 @@ func TestRmDeletesNothingIfItCannotList(t *testing.T) {
 	}
 }
 
+// TestRmTwiceAtOnce has another rm -r that deletes the node first.
+func TestRmTwiceAtOnce(t *testing.T) {
+	server := curatortest.NewServerT(t)
+	client := testclient.Connect(t, server.ConnectString())
+	_, err := client.Create().CreatingParentsIfNeeded().ForPath(t.Context(), "/t/a", nil)
+	testclient.Must(t, err)
+	held := server.Faults().Add(curatortest.Rule{
+		Ops: []string{"delete"}, Path: "/t", Action: curatortest.HoldRequest, Count: 1,
+	})
+	done := make(chan result)
+	environ := "CURATOR_CONNECT=" + server.ConnectString()
+	go func() { done <- invoke(t.Context(), []string{"rm", "-r", "/t"}, environ) }()
+	testclient.Must(t, held.Wait(testenv.Context(t)))
+	if got := invoke(t.Context(), []string{"rm", "-r", "/t"}, environ); got.code != CodeOK {
+		t.Errorf("the one: %+v", got)
+	}
+	held.Release()
+	if got := <-done; got.code != CodeOK {
+		t.Errorf("the other: %+v", got)
+	}
+}
+
 // TestTablesAreNoOrdersForATerminal has a name that changes the direction of the text behind it.
 func TestTablesAreNoOrdersForATerminal(t *testing.T) {
 	environ, connect := connected(t)

@@ -117,7 +117,8 @@ func (a *app) remove(ctx context.Context, client *framework.Client, path string,
 			return err
 		}
 	}
-	return remove.DeletingChildrenIfNeeded().ForPath(ctx, path)
+	// It was there: another one has deleted it since, or this one, and its answer was lost.
+	return remove.DeletingChildrenIfNeeded().Quietly().ForPath(ctx, path)
 }
 
 // levels returns the paths of each depth, the deepest first.
