@@ -27,6 +27,9 @@ func TestBusySessionChaos(t *testing.T) {
 	if slow := 800 * timeOfList(ctx, t, maker); slow > session { // beside busy processes a list takes many times as long
 		session = slow
 	}
+	// The more a list takes, the longer is all of it.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute+time.Duration(10*rounds)*session)
+	defer cancel()
 
 	client := newClient(t, connect, framework.WithSessionTimeout(session), framework.WithTickTime(testenv.Tick))
 	states := make(chan framework.ConnectionState, 100)
