@@ -389,8 +389,9 @@ func following(t *testing.T, args []string, environ ...string) (line func() stri
 	env.Args, env.Stdin, env.Stdout, env.Stderr = args, strings.NewReader(""), w, &stderr
 	done := make(chan int, 1)
 	go func() {
-		done <- Main(ctx, env)
+		code := Main(ctx, env)
 		_ = w.Close()
+		done <- code
 	}()
 	ended := make(chan struct{})
 	t.Cleanup(func() {
@@ -411,6 +412,10 @@ func following(t *testing.T, args []string, environ ...string) (line func() stri
 			}
 			return lines.Text()
 		}, func() int {
+			t.Helper()
+			for lines.Scan() { // a program that prints more than was wanted does not wait for a reader
+				t.Errorf("%v goes on with %q", args, lines.Text())
+			}
 			<-ended
 			return result
 		}

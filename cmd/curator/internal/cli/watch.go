@@ -118,6 +118,7 @@ func (a *app) follow(ctx context.Context, client *framework.Client, path string,
 	}
 	defer func() { _ = watcher.Close() }() // the watch ends with the session
 	w := output.New(a.Stdout, a.format)
+	suspended := false
 	for seen := 0; ; {
 		select {
 		case <-ctx.Done():
@@ -127,6 +128,10 @@ func (a *app) follow(ctx context.Context, client *framework.Client, path string,
 		case err := <-unsupported:
 			return err
 		case c := <-changes:
+			if c.Event == eventResumed && !suspended {
+				continue // a watcher that starts beside the first connection sets its watch twice
+			}
+			suspended = c.Event == eventSuspended || suspended && c.Event != eventResumed
 			if o.data && (c.Event == eventCreated || c.Event == eventChanged) {
 				if err := throughOutages(ctx, client, func() error { return c.read(ctx, client) }); err != nil {
 					return err
