@@ -479,22 +479,27 @@ func TestLockIgnoredSignalStaysIgnored(t *testing.T) {
 	}
 }
 
-// TestLockCommandHasTerminal runs a shell that reads a line from a terminal, gets an interrupt from it, and leaves the
-// terminal to the shell that has started curator.
-func TestLockCommandHasTerminal(t *testing.T) {
-	environ, _ := connected(t)
+// terminalOf runs a shell script on a terminal of its own, with the program as $0.
+type terminalOf struct {
+	t       *testing.T
+	cmd     *exec.Cmd
+	control *os.File
+	lines   chan string
+}
+
+func onTerminal(t *testing.T, environ []string, script string) *terminalOf {
+	t.Helper()
 	self, err := os.Executable()
 	testclient.Must(t, err)
 	control, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
 	testclient.Must(t, err)
-	defer control.Close() //nolint:errcheck // it is the end
+	t.Cleanup(func() { _ = control.Close() }) // what is left of the script gets SIGHUP
 	testclient.Must(t, unix.IoctlSetPointerInt(int(control.Fd()), unix.TIOCSPTLCK, 0))
 	number, err := unix.IoctlGetInt(int(control.Fd()), unix.TIOCGPTN)
 	testclient.Must(t, err)
 	terminal, err := os.OpenFile("/dev/pts/"+strconv.Itoa(number), os.O_RDWR|syscall.O_NOCTTY, 0)
 	testclient.Must(t, err)
-	cmd := exec.Command("sh", "-c", `"$0" lock /l -- sh -c 'trap "echo interrupted; exit 4" INT; read x; echo "got $x"
-read z'; echo "code $?"; read y; echo "then $y"`, self)
+	cmd := exec.Command("sh", "-c", script, self)
 	cmd.Env = append(append(os.Environ(), asProgram), environ...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = terminal, terminal, terminal
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
@@ -508,38 +513,76 @@ read z'; echo "code $?"; read y; echo "then $y"`, self)
 			lines <- strings.TrimSpace(s.Text())
 		}
 	}()
-	awaitLine := func(want string) {
-		t.Helper()
-		var seen []string
-		timeout := time.After(time.Minute)
-		for {
-			select {
-			case line, ok := <-lines:
-				if seen = append(seen, line); strings.HasSuffix(line, want) { // the terminal may have echoed ^Z
+	return &terminalOf{t, cmd, control, lines}
+}
 
-					return
-				}
-				if !ok {
-					t.Fatalf("no line %q: %q", want, seen)
-				}
-			case <-timeout:
-				t.Fatalf("no line %q within a minute: %q", want, seen)
+// awaits waits for a line that ends so: the terminal may have echoed ^Z before.
+func (o *terminalOf) awaits(want string) {
+	o.t.Helper()
+	var seen []string
+	timeout := time.After(time.Minute)
+	for {
+		select {
+		case line, ok := <-o.lines:
+			if seen = append(seen, line); strings.HasSuffix(line, want) {
+				return
 			}
+			if !ok {
+				o.t.Fatalf("no line %q: %q", want, seen)
+			}
+		case <-timeout:
+			o.t.Fatalf("no line %q within a minute: %q", want, seen)
 		}
 	}
-	write := func(s string) {
-		_, err := control.WriteString(s)
-		testclient.Must(t, err)
+}
+
+func (o *terminalOf) writes(s string) {
+	o.t.Helper()
+	_, err := o.control.WriteString(s)
+	testclient.Must(o.t, err)
+}
+
+// TestLockCommandHasTerminal runs a shell that reads a line from a terminal, gets an interrupt from it, and leaves the
+// terminal to the shell that has started curator.
+func TestLockCommandHasTerminal(t *testing.T) {
+	environ, _ := connected(t)
+	o := onTerminal(t, environ, `"$0" lock /l -- sh -c 'trap "echo interrupted; exit 4" INT; read x; echo "got $x"
+read z'; echo "code $?"; read y; echo "then $y"`)
+	o.writes("first\n")
+	o.awaits("got first")
+	o.writes("\x1a") // stops nothing: nobody could go on with what is stopped
+	o.writes("\x03")
+	o.awaits("^Cinterrupted")
+	o.awaits("code 4")
+	o.writes("second\n")
+	o.awaits("then second")
+	testclient.Must(t, o.cmd.Wait())
+}
+
+// TestLockCommandIsNotStoppedAtAStart types Ctrl-Z while a shell starts processes. One that is stopped before its program
+// begins would hold up the shell, which does not look stopped.
+func TestLockCommandIsNotStoppedAtAStart(t *testing.T) {
+	environ, _ := connected(t)
+	o := onTerminal(t, environ, `"$0" lock /l -- sh -c 'trap "echo interrupted; exit 4" INT; while :; do /bin/true
+echo on; done'; echo "code $?"`)
+	for range 300 {
+		o.awaits("on")
+		o.writes("\x1a")
 	}
-	write("first\n")
-	awaitLine("got first")
-	write("\x1a") // stops nothing: nobody could go on with what is stopped
-	write("\x03")
-	awaitLine("^Cinterrupted")
-	awaitLine("code 4")
-	write("second\n")
-	awaitLine("then second")
-	testclient.Must(t, cmd.Wait())
+	o.writes("\x03")
+	o.awaits("interrupted")
+	o.awaits("code 4")
+	testclient.Must(t, o.cmd.Wait())
+}
+
+// TestLockCommandThatStopsItselfGoesOn has a command do what an editor does at Ctrl-Z.
+func TestLockCommandThatStopsItselfGoesOn(t *testing.T) {
+	environ, _ := connected(t)
+	o := onTerminal(t, environ, `"$0" lock /l -- perl -e '$SIG{TSTP} = "DEFAULT"; kill "TSTP", 0
+and print "went on\n"'; echo "code $?"`)
+	o.awaits("went on")
+	o.awaits("code 0")
+	testclient.Must(t, o.cmd.Wait())
 }
 
 // newMark returns a variable for the environment of a command, by which marked finds its descendants.

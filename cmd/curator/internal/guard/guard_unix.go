@@ -65,7 +65,10 @@ func Main(args []string) int {
 	// ignore them instead would be inherited by the command.
 	others := make(chan os.Signal, 1)
 	Notify(others, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGPIPE, syscall.SIGUSR1,
-		syscall.SIGUSR2, syscall.SIGTSTP, syscall.SIGTTIN, syscall.SIGTTOU)
+		syscall.SIGUSR2, syscall.SIGTTIN, syscall.SIGTTOU)
+	// That is wanted here: nobody could let a command go on that the terminal has stopped, and others wait for the lock. A
+	// shell that starts a process as this comes would be stopped for ever, and look as if it ran.
+	signal.Ignore(syscall.SIGTSTP)
 	children := make(chan os.Signal, 1)
 	signal.Notify(children, syscall.SIGCHLD)
 
@@ -231,7 +234,7 @@ func (g *guard) kill() {
 }
 
 // reap takes the exit codes of all children that have ended, and reports whether nothing is left. It lets a command go
-// on that the terminal has stopped.
+// on that has stopped itself at the wish of the terminal, as editors do.
 func (g *guard) reap() (gone bool) {
 	for {
 		var status syscall.WaitStatus
@@ -239,7 +242,7 @@ func (g *guard) reap() (gone bool) {
 		switch {
 		case err == nil && pid > 0 && status.Stopped():
 			if pid == g.pid && status.StopSignal() == syscall.SIGTSTP {
-				// By the terminal, whose shell does not see that: it would wait for ever, and others for the lock.
+				// The shell of the terminal does not see that: it would wait for ever, and others for the lock.
 				_ = syscall.Kill(-g.pid, syscall.SIGCONT)
 			}
 		case errors.Is(err, syscall.EINTR):
