@@ -283,16 +283,11 @@ func (h *holdCommand) writeEvents() (stop func()) {
 			select {
 			case line := <-lines:
 				_, _ = h.app.Stderr.Write(line)
-				continue
-			default:
-			}
-			select {
-			case line := <-lines:
-				_, _ = h.app.Stderr.Write(line)
 			case <-last:
-				if len(lines) == 0 {
-					return
+				for len(lines) > 0 {
+					_, _ = h.app.Stderr.Write(<-lines)
 				}
+				return
 			}
 		}
 	}()
