@@ -19,10 +19,11 @@ TAGS = -tags=otlp
 # The packages that take longest are the first, so that none of them runs alone at the end.
 PACKAGES = ./internal/simulation ./... ./cmd/curator/... ./discovery/grpcresolver/... ./examples/pipeline/... \
 	./sasl/kerberos/...
-# The packages of the second pass: those that use a server. docs/design/tests.md says what it finds in each.
-SECOND = ./recipes/queue ./recipes/locks ./internal/conformance ./builders ./cmd/curator/... ./curatortest ./discovery \
-	./discovery/rest ./docs ./examples/... ./framework ./internal/testenv/... ./interop ./recipes/atomic ./recipes/barrier \
-	./recipes/cache ./recipes/leader ./recipes/nodes ./recipes/shared ./sasl/kerberos
+# The packages of the second pass: those that use a server, the longest first. docs/design/tests.md says what it finds in
+# each.
+SECOND = ./recipes/locks ./recipes/queue ./internal/conformance ./framework ./cmd/curator/... ./recipes/leader \
+	./recipes/cache ./recipes/nodes ./interop ./curatortest ./builders ./discovery ./recipes/barrier ./recipes/atomic \
+	./sasl/kerberos ./recipes/shared ./discovery/rest ./docs ./examples/... ./internal/testenv/...
 export GO TAGS TEST PACKAGES SECOND
 
 .PHONY: test
