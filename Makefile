@@ -13,6 +13,8 @@ help: ## list the targets
 # The tests wait for timeouts more than they compute.
 TEST = $(GO) test $(TAGS) $(RACE) -vet=off -count=1 -parallel=12 -timeout=25m
 RACE = -race
+# A process with the race detector waits for a second at its end, and the tests of the command have hundreds.
+GORACE ?= atexit_sleep_ms=0
 # The pipeline is a module of its own, and so are the command, the resolver and the login by Kerberos. The exporters of the
 # pipeline, and with them gRPC, have a build tag.
 TAGS = -tags=otlp
@@ -24,7 +26,7 @@ PACKAGES = ./internal/simulation ./... ./cmd/curator/... ./discovery/grpcresolve
 SECOND = ./recipes/locks ./recipes/queue ./internal/conformance ./framework ./cmd/curator/... ./recipes/leader \
 	./recipes/cache ./recipes/nodes ./interop ./curatortest ./builders ./discovery ./recipes/barrier ./recipes/atomic \
 	./sasl/kerberos ./recipes/shared ./discovery/rest ./docs ./examples/... ./internal/testenv/...
-export GO TAGS TEST PACKAGES SECOND
+export GO TAGS TEST PACKAGES SECOND GORACE
 
 .PHONY: test
 test: ## run every test: on the in-process server, then on what it installs if it is missing, Apache ZooKeeper and Java

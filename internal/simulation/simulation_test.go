@@ -27,7 +27,7 @@ const seedVariable = "CURATOR_SEED"
 
 // someSeeds is the number of seeds by default, from firstSeed on. Every kind of fault occurs in them.
 const (
-	someSeeds        = 45
+	someSeeds        = 30
 	firstSeed uint64 = 1 << 20
 )
 
