@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/go-zookeeper/zk"
 	"github.com/google/go-cmp/cmp"
@@ -151,6 +152,24 @@ func TestQueueDeadShowsWhatTheNodesSay(t *testing.T) {
 	}
 }
 
+// TestQueueDeadShowsWhatIsBehindALie has a letter with a time that JSON does not have. The next one is printed too.
+func TestQueueDeadShowsWhatIsBehindALie(t *testing.T) {
+	environ, connect := connected(t)
+	client := testclient.Connect(t, connect)
+	bury(t, client, 0)
+	for _, put := range []string{"\x7f\xff\xff\xff\xff\xff\xff\xff", "\x80\x00\x00\x00\x00\x00\x00\x00"} {
+		_, err := client.Create().WithMode(builders.PersistentSequential).ForPath(t.Context(), "/dead/queue-",
+			[]byte("\x00\x01\x00\x01\x01\x00\x00\x00\x01a\x02\x00CDC\x02\x00\x00\x00\x03\x00\x00\x00\x04"+put))
+		testclient.Must(t, err)
+	}
+	for _, format := range []string{"json", "yaml", "table"} {
+		got := invoke(t.Context(), []string{"queue", "dead", "/dead", "-o", format}, environ...)
+		if got.code != CodeOK || strings.Count(got.stdout, "/dead/queue-") != 2 {
+			t.Errorf("-o %s: %+v", format, got)
+		}
+	}
+}
+
 func TestQueueRequeueKeepsNamesAndBytesOfJava(t *testing.T) {
 	environ, connect := connected(t)
 	client := testclient.Connect(t, connect)
@@ -242,6 +261,58 @@ func TestQueueRequeueChoosesLetters(t *testing.T) {
 	run("/dead /q --all --locks /typo", CodeNoNode, nil)
 	testclient.Must(t, queue.NewSimpleDistributedQueue(client, "/simple").Offer(t.Context(), []byte("plain")))
 	run("/simple /q --all", CodeUsage, nil)
+}
+
+// TestQueueRequeueKeepsNoData has a letter without data, as zkCli creates it. This client cannot.
+func TestQueueRequeueKeepsNoData(t *testing.T) {
+	server := curatortest.NewServerT(t)
+	client := testclient.Connect(t, server.ConnectString())
+	bury(t, client, 0)
+	conn, _, err := zk.Connect([]string{server.Addr()}, 10*time.Second, zk.WithLogInfo(false))
+	testclient.Must(t, err)
+	defer conn.Close()
+	_, err = conn.Create("/dead/queue-", nil, zk.FlagSequence, zk.WorldACL(zk.PermAll))
+	testclient.Must(t, err)
+	got := invoke(t.Context(), strings.Fields("queue requeue /dead /q --all --connect "+server.ConnectString()))
+	if got.code != CodeOK {
+		t.Errorf("%+v", got)
+	}
+	wantMoved(t, client, []string{""})
+}
+
+// TestQueueRequeueNamesTheNodeOfTheQueue has locks below the queue, and a queue at the root.
+func TestQueueRequeueNamesTheNodeOfTheQueue(t *testing.T) {
+	environ, connect := connected(t)
+	client := testclient.Connect(t, connect)
+	bury(t, client, 2)
+	_, err := client.Create().ForPath(t.Context(), "/q/locks", nil)
+	testclient.Must(t, err)
+	for line, want := range map[string]string{
+		"/dead /q -n 1 --locks /q/locks": `"to":"/q/queue-0000000001"`, // /q/locks has counted too
+		"/dead / -n 1":                   `"to":"/queue-000000000`,
+	} {
+		got := invoke(t.Context(), append(strings.Fields("queue requeue -o json"), strings.Fields(line)...), environ...)
+		if got.code != CodeOK || !strings.Contains(got.stdout, want) {
+			t.Errorf("%s: %+v, want %s", line, got, want)
+		}
+	}
+}
+
+// TestQueueRequeueReportsWhatIsBehindAnError has the servers refuse the second letter, with others under way.
+func TestQueueRequeueReportsWhatIsBehindAnError(t *testing.T) {
+	chroot := testenv.Chroot(t)
+	proxy, connect := testclient.Proxy(t, chroot)
+	client := testclient.Connect(t, testenv.Addr(t)+chroot)
+	bury(t, client, 4)
+	refused := proxy.Faults().Add(curatortest.Rule{
+		Ops: []string{"multi"}, Path: chroot + "/dead/queue-0000000001", Action: curatortest.ReplyError, Err: zk.ErrNoAuth,
+		Count: 1,
+	})
+	testclient.Must(t, refused.Err())
+	got := invoke(t.Context(), strings.Fields("queue requeue /dead /q --all -o json --connect "+connect))
+	if got.code != CodeRefused || stateCounts(got.stdout)["requeued"] != 3 || len(children(t, client, "/q")) != 3 {
+		t.Errorf("%+v, want code %d and 3 letters in the queue", got, CodeRefused)
+	}
 }
 
 // TestQueueRequeueAnswersAreLost cuts the connection at the transaction of a letter in the middle.

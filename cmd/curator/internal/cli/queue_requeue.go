@@ -372,8 +372,10 @@ func failed(results []callbacks.OperationResult) (path string, cause error) {
 // created returns the node that a transaction has created in the queue.
 func (m *mover) created(results []callbacks.OperationResult) string {
 	for _, r := range results {
-		if r.Type == callbacks.OperationCreate && strings.HasPrefix(r.ResultPath, m.queue+"/") {
-			return r.ResultPath
+		if r.Type == callbacks.OperationCreate {
+			if parent, _ := zkpath.PathAndNode(r.ResultPath); parent == m.queue { // the locks may be below the queue
+				return r.ResultPath
+			}
 		}
 	}
 	return ""

@@ -25,6 +25,9 @@ var (
 // historySize is the size of a history: the failures and the requeues in 4 bytes each, and the first put in 8.
 const historySize = 4 + 4 + 8
 
+// endOfTimes is the end of the year 9999 in milliseconds: JSON has no later time, and would be an error.
+const endOfTimes = 253402300800000
+
 // Past is what Curator for Go writes behind the items of a node. Java does not write it.
 type Past struct {
 	Failures int       // deliveries that have failed
@@ -43,8 +46,9 @@ func PastOf(data []byte) (p Past) {
 	_, trailer, _ := split(data)
 	if b, found := bytes.CutPrefix(trailer, historyMark); found && len(b) >= historySize {
 		p.Failures = int(binary.BigEndian.Uint32(b))
-		if requeues := binary.BigEndian.Uint32(b[4:]); requeues > 0 {
-			p.Put = time.UnixMilli(int64(binary.BigEndian.Uint64(b[8:]))).UTC()
+		put := int64(binary.BigEndian.Uint64(b[8:]))
+		if requeues := binary.BigEndian.Uint32(b[4:]); requeues > 0 && put >= 0 && put < endOfTimes {
+			p.Put = time.UnixMilli(put).UTC()
 		}
 		trailer = b[historySize:]
 	}
