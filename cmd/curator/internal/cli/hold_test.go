@@ -276,6 +276,22 @@ func TestLockSignalBeforeTheStartStartsNothing(t *testing.T) {
 	}
 }
 
+// TestLockDeletedBeforeTheStartStartsNothing deletes the node of a lock before the program looks at it.
+func TestLockDeletedBeforeTheStartStartsNothing(t *testing.T) {
+	server := curatortest.NewServerT(t)
+	client := testclient.Connect(t, server.ConnectString())
+	look := server.Faults().Add(curatortest.Rule{
+		Ops: []string{"exists"}, Path: "/l/**", Action: curatortest.HoldRequest, Count: 1,
+	})
+	p := launch(t, []string{"CURATOR_CONNECT=" + server.ConnectString()}, "", "lock", "/l", "--", "echo", "started")
+	testclient.Must(t, look.Wait(testenv.Context(t)))
+	testclient.Must(t, client.Delete().DeletingChildrenIfNeeded().ForPath(t.Context(), "/l"))
+	look.Release()
+	if got := p.result(); got.code != CodeLost || got.stdout != "" || !strings.Contains(got.stderr, "lost before") {
+		t.Errorf("got %+v, want code %d", got, CodeLost)
+	}
+}
+
 // TestLockGoesOnIfNobodyReadsItsEvents fills the standard error, which the program has with its command.
 func TestLockGoesOnIfNobodyReadsItsEvents(t *testing.T) {
 	environ, _ := connected(t)
@@ -360,6 +376,25 @@ func TestLockDeletedNodeKillsAtOnce(t *testing.T) {
 	t.Logf("gone after %v", time.Since(began))
 }
 
+// TestLockDeletedNodeKillsBesideAStoppedGuard has a guard that does not obey, long before the session can end.
+func TestLockDeletedNodeKillsBesideAStoppedGuard(t *testing.T) {
+	server := curatortest.NewServerT(t)
+	client := testclient.Connect(t, server.ConnectString())
+	p := launch(t, []string{"CURATOR_CONNECT=" + server.ConnectString()}, "", "lock", "--json", "--session-timeout",
+		"2m", "--margin", "2s", "/l", "--", "sh", "-c", `trap '' TERM; sleep 600`)
+	path := p.await("acquired").Path
+	testclient.Must(t, syscall.Kill(parentOf(t, p.await("started").PID), syscall.SIGSTOP))
+	testclient.Must(t, client.Delete().ForPath(t.Context(), path))
+	if code := p.wait(); code != CodeLost {
+		t.Errorf("code %d, want %d: %s", code, CodeLost, p.errors())
+	}
+	gone := p.seen("gone")
+	if gone == nil || gone.Margin == nil || *gone.Margin < time.Minute.Milliseconds() ||
+		!strings.Contains(gone.Reason, "node is deleted") {
+		t.Errorf("not at once, or without the reason: %s", p.errors())
+	}
+}
+
 func TestLockBackgroundProcessesEndWithCommand(t *testing.T) {
 	for _, cgroup := range []string{"true", "false"} {
 		t.Run("cgroup="+cgroup, func(t *testing.T) {
@@ -367,7 +402,8 @@ func TestLockBackgroundProcessesEndWithCommand(t *testing.T) {
 			environ, _ := connected(t)
 			mark := newMark(t)
 			p := launch(t, append(environ, mark), "", "lock", "--json", "--cgroup="+cgroup, "--grace", "200ms", "/l", "--",
-				"sh", "-c", `setsid sh -c 'trap "" TERM; setsid sleep 600 & sleep 600' & sleep 600 & exit 3`)
+				"sh", "-c", `setsid sh -c 'trap "" TERM; setsid sleep 600 & : >"$0"; sleep 600' "$0" & sleep 600 &
+while ! [ -e "$0" ]; do sleep 0.01; done; exit 3`, filepath.Join(t.TempDir(), "deaf"))
 			if code := p.wait(); code != 3 {
 				t.Errorf("code %d, want 3: %s", code, p.errors())
 			}

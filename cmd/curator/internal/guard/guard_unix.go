@@ -182,7 +182,7 @@ func (g *guard) obey(o Order) {
 	}
 	if o.Kill {
 		g.lose()
-		g.beginKilling("the node is deleted, or the session has ended")
+		g.beginKilling(HoldOver)
 	}
 }
 

@@ -81,6 +81,9 @@ const (
 	Gone        = "gone"        // nothing is left
 )
 
+// HoldOver is the reason of an end without a grace.
+const HoldOver = "the node is deleted, or the session has ended"
+
 func send(w io.Writer, message any) error {
 	line, err := json.Marshal(message)
 	if err != nil {

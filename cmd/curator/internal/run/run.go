@@ -104,6 +104,7 @@ type supervisor struct {
 	destroyAt guard.Time // when a guard that has not done its work is not waited for
 	exited    *int       // the exit code of the command, if the guard has reported it
 	lost      bool       // the guard stops the command because the session is near its end
+	over      bool       // the hold has ended
 }
 
 // Command runs a command until it ends or the hold is lost, and returns when nothing of it is left.
@@ -165,12 +166,16 @@ func (s *supervisor) supervise(timeout time.Duration, timer *guard.Timer) (Outco
 			}
 		case <-ended:
 			// Another one may have it already: the node was deleted, or the server has ended the session early.
-			ended = nil
+			ended, s.over = nil, true
 			s.process.Send(guard.Order{Kill: true})
 			s.destroyAt = min(s.destroyAt, guard.Now().Add(s.Margin/4))
 		case <-timer.C:
 			if guard.Now() >= s.destroyAt {
-				return s.destroy("the guard did not stop it in time", true), nil
+				reason := "the guard did not stop it in time"
+				if s.over {
+					reason = guard.HoldOver + "; " + reason
+				}
+				return s.destroy(reason, true), nil
 			}
 		}
 	}
