@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gocurator/curator/cmd/curator/internal/run"
 	"github.com/gocurator/curator/internal/testenv"
 	"github.com/gocurator/curator/internal/testenv/testclient"
 	"github.com/gocurator/curator/recipes/leader"
@@ -71,6 +72,23 @@ func TestElectHTTPAnswersForTheLeaderAlone(t *testing.T) {
 	}
 }
 
+// TestElectHTTPPromisesNothingMoreBehindSIGTERM asks between the signal and the end of the last answer.
+func TestElectHTTPPromisesNothingMoreBehindSIGTERM(t *testing.T) {
+	environ, _ := connected(t)
+	p := launch(t, environ, "", "elect", "--json", "--session-timeout", "2m", "--valid-for", "30s", "--http",
+		"127.0.0.1:0", "/leader")
+	address := p.await("listening").Address
+	p.await("leading")
+	if code, a := ask(t, address, "/leader"); code != http.StatusOK || a.Valid <= 0 {
+		t.Fatalf("the leader answers %d %+v", code, a)
+	}
+	testclient.Must(t, p.cmd.Process.Signal(syscall.SIGTERM))
+	testenv.Eventually(t, func() bool {
+		code, a := ask(t, address, "/leader")
+		return code == http.StatusServiceUnavailable && !a.Leading && a.Valid == 0
+	}, "the leader promises nothing more")
+}
+
 // TestElectHTTPEndsWithAnOpenConnection has a caller that has connected and asks nothing, as a load balancer may.
 func TestElectHTTPEndsWithAnOpenConnection(t *testing.T) {
 	environ, _ := connected(t)
@@ -91,6 +109,7 @@ func TestElectHTTPDoubtIsNoLeadership(t *testing.T) {
 	proxy, connect := testclient.Proxy(t, testenv.Chroot(t))
 	p := launch(t, []string{"CURATOR_CONNECT=" + connect}, "", "elect", "--json", "--session-timeout", "4s",
 		"--http", "127.0.0.1:0", "/leader")
+	const margin = run.DefaultMargin
 	address := p.await("listening").Address
 	p.await("leading")
 	host, err := os.Hostname()
@@ -104,12 +123,15 @@ func TestElectHTTPDoubtIsNoLeadership(t *testing.T) {
 		asked := time.Now()
 		code, a := ask(t, address, "/leader")
 		if code == http.StatusOK {
+			if a.Valid <= 0 {
+				t.Errorf("an answer that counts for no time: %+v", a)
+			}
 			until = asked.Add(time.Duration(a.Valid) * time.Millisecond)
 		}
 		return code == http.StatusServiceUnavailable
 	}, "the answer is that nothing is sure")
-	if ended := p.await("following").Time; until.After(ended) {
-		t.Errorf("an answer counted for %v after the end of the session", until.Sub(ended))
+	if ended := p.await("following").Time; until.Add(margin).After(ended) {
+		t.Errorf("an answer counted until %v before the end of the session, want %v", ended.Sub(until), margin)
 	}
 	if code, _ := ask(t, address, "/ready"); code != http.StatusServiceUnavailable {
 		t.Errorf("/ready is %d", code)

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gocurator/curator/curatortest"
 	"github.com/gocurator/curator/internal/testenv"
 	"github.com/gocurator/curator/internal/testenv/testclient"
 	"github.com/gocurator/curator/recipes/locks"
@@ -44,6 +45,35 @@ func TestFencedWritesEndWithTheLock(t *testing.T) {
 	run(fenced, "rm -r --fence /a", CodeLost, "")
 	run(fenced, "get /a/b", CodeOK, "2")
 	run(fenced, "get /new", CodeNoNode, "") // nor the parents
+}
+
+// TestFencedWriteThatMayHaveTakenEffectIsNotLost loses the answer to a write, and the lock before its second try.
+func TestFencedWriteThatMayHaveTakenEffectIsNotLost(t *testing.T) {
+	chroot := testenv.Chroot(t)
+	proxy, connect := testclient.Proxy(t, chroot)
+	client := testclient.Connect(t, testenv.Addr(t)+chroot)
+	hold, err := locks.NewInterProcessMutex(client, "/lock").Acquire(t.Context())
+	testclient.Must(t, err)
+	_, err = client.Create().ForPath(t.Context(), "/report", []byte("before"))
+	testclient.Must(t, err)
+	answer := proxy.Faults().Add(curatortest.Rule{Ops: []string{"multi"}, Action: curatortest.HoldReply, Count: 1})
+	testclient.Must(t, answer.Err())
+	done := make(chan result, 1)
+	go func() {
+		args := []string{"set", "--fence=" + hold.Path(), "/report", "after", "--connect", connect}
+		done <- invoke(t.Context(), args)
+	}()
+	testclient.Must(t, answer.Wait(testenv.Context(t)))
+	testclient.Must(t, hold.Release(t.Context()))
+	proxy.Faults().CutAll()
+	answer.Release()
+	if got := <-done; got.code != CodeFailed || !strings.Contains(got.stderr, "may have taken effect") {
+		t.Errorf("got %+v, want code %d", got, CodeFailed)
+	}
+	data, err := client.GetData().ForPath(t.Context(), "/report")
+	if err != nil || string(data) != "after" {
+		t.Errorf("the node has %q %v", data, err)
+	}
 }
 
 // TestFenceOfNoLockIsWrongUse has fences that would hold nothing back: each is an error before anything is written.
