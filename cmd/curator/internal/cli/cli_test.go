@@ -173,6 +173,12 @@ func TestHelpIsShort(t *testing.T) {
 		!strings.Contains(got.stdout, `Use "curator help" for the flags about the servers`) {
 		t.Errorf("help ls:\n%s", got.stdout)
 	}
+	for _, name := range []string{"lock", "semaphore", "elect"} { // flags behind the -- are those of the command
+		got := invoke(t.Context(), []string{"help", name})
+		if !strings.Contains(got.stdout, "\n  curator "+name+" [flags] ") || strings.Count(got.stdout, "[flags]") != 1 {
+			t.Errorf("help %s:\n%s", name, got.stdout)
+		}
+	}
 	got = invoke(t.Context(), []string{"help"})
 	titled, others, _ := strings.Cut(got.stdout, "Additional Commands:")
 	others, flags, _ := strings.Cut(others, "Flags:")

@@ -19,7 +19,7 @@ func (a *app) elect() *cobra.Command {
 		framework.WithConnectionStateErrorPolicy(framework.SessionErrorPolicy{}),
 	}}
 	cmd := &cobra.Command{
-		Use:   "elect PATH (-- COMMAND [ARGUMENT...] | --http ADDRESS)",
+		Use:   "elect [flags] PATH (-- COMMAND [ARGUMENT...] | --http ADDRESS)",
 		Short: "Run a command while leading",
 		Long: "Elect takes part in the election of a path, and runs a command while it leads.\n" +
 			"It resigns when the command ends. In Java: LeaderLatch.\n" + electHelp + holdHelp,

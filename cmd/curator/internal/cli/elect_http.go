@@ -30,7 +30,8 @@ const shutdownTimeout = 2 * answerTimeout
 
 const electHelp = `
 With --http it runs no command, and answers other processes until a signal comes:
-  GET /leader  200 while it leads, 503 when it does not or cannot be sure; the answer counts for validMs
+  GET /leader  200 while it leads, 503 when it does not or cannot be sure. A 200 counts for validMs of its JSON,
+               in milliseconds from the moment at which the question was sent
   GET /ready   200 while it is connected
   GET /live    200
 `

@@ -37,18 +37,20 @@ const (
 )
 
 const holdHelp = `
-The command is started without a shell, with the standard input, and gets
+The command is started without a shell, with the standard input, and gets these variables:
   CURATOR_LOCK_PATH        the node that holds it
-  CURATOR_LOCK_TOKEN       a number that grows from holder to holder
+  CURATOR_LOCK_TOKEN       the fencing token: it grows from holder to holder
   CURATOR_SESSION_TIMEOUT  the session timeout in milliseconds
   CURATOR_CONNECT          the servers
 
-When the session may end soon, because no server answers, the command gets SIGTERM, and all that is left of it
-and of its descendants SIGKILL after --grace: that is --margin before the session can end and another may follow.
-When the hold is gone at once, because somebody has deleted its node or ended the session, it gets SIGKILL at once.
-What a command leaves in the background ends with it. Only then the hold is released.
+When the session may end soon, because no majority of the servers answers, the command gets SIGTERM. After --grace,
+what is left of it and of its descendants gets SIGKILL. That is --margin before the session can end, and before
+another can hold it. The session timeout must be at least twice the sum of --grace and --margin.
+When somebody deletes the node or ends the session, the command gets SIGKILL at once.
+When the command ends, what it has left in the background gets SIGTERM, and SIGKILL after --grace. The node is deleted
+when nothing is left.
 
-Signals are forwarded to the command. While curator waits, they end the wait.`
+Signals are forwarded to the command. While curator waits, they end the wait, with code 75.`
 
 // acquired is what a subcommand holds.
 type acquired struct {
@@ -350,10 +352,12 @@ func startCode(err error) int {
 func (a *app) lock() *cobra.Command {
 	h := &holdCommand{app: a}
 	cmd := &cobra.Command{
-		Use:   "lock PATH -- COMMAND [ARGUMENT...]",
+		Use:   "lock [flags] PATH -- COMMAND [ARGUMENT...]",
 		Short: "Run a command while holding a lock",
 		Long: "Lock waits for the lock of a path, and runs a command while it holds it. In Java: InterProcessMutex.\n" +
 			holdHelp,
+		Example: `  curator lock /locks/report -- make-report --daily
+  curator lock --wait 10m /locks/report -- sh -c 'make-report | curator put --fence /report'`,
 	}
 	h.acquire = func(ctx context.Context, client *framework.Client, path string, wait time.Duration) (*acquired, error) {
 		mu := locks.NewInterProcessMutex(client, path)
@@ -376,10 +380,11 @@ func (a *app) semaphore() *cobra.Command {
 	h := &holdCommand{app: a}
 	var permits int
 	cmd := &cobra.Command{
-		Use:   "semaphore -n PERMITS PATH -- COMMAND [ARGUMENT...]",
+		Use:   "semaphore [flags] -n PERMITS PATH -- COMMAND [ARGUMENT...]",
 		Short: "Run a command while holding a lease of a semaphore",
 		Long: "Semaphore waits for a lease of the semaphore of a path, and runs a command while it holds it.\n" +
-			"All users of a path have to give it the same number of permits. In Java: InterProcessSemaphoreV2.\n" + holdHelp,
+			"All users of a path must give the same number of permits. In Java: InterProcessSemaphoreV2.\n" + holdHelp,
+		Example: `  curator semaphore -n 3 /slots -- crawl`,
 	}
 	h.acquire = func(ctx context.Context, client *framework.Client, path string, wait time.Duration) (*acquired, error) {
 		if permits < 1 {

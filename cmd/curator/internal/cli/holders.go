@@ -106,7 +106,7 @@ members of groups, instances of services. FOR is how long the node exists, TOKEN
 WHO what its data says: an id, or the address of the host, which is the default of Curator.
 
 A mutex and a leader selector have the same nodes: both are a "lock". A barrier that is a single node has no name of its
-own: it is not found. It reads all nodes below PATH, with at most 8 requests in flight.`,
+own: it is not found. Holders reads all nodes below PATH, with at most 8 requests in flight.`,
 		Example: `  curator holders /locks
   curator holders / -o json | jq -r 'select(.state == "waits") | .path' | sort | uniq -c
   curator holders / --recipe latch --follow`,

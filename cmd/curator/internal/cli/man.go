@@ -64,6 +64,7 @@ func manPage(cmd *cobra.Command) []byte {
 	p.macro("%s \\- %s", escape(manName(cmd)), escape(cmd.Short))
 	p.macro(".SH SYNOPSIS")
 	_, arguments, _ := strings.Cut(cmd.Use, " ")
+	arguments = strings.TrimPrefix(arguments, "[flags] ") // they are the options
 	if len(shownBelow(cmd)) > 0 {
 		arguments = "COMMAND"
 	}

@@ -42,12 +42,13 @@ func (a *app) queueDead() *cobra.Command {
 		Use:   "dead DEAD...",
 		Short: "Look at the dead letters of queues",
 		Long: `Dead lists what consumers have moved to the paths of dead letters, in the order of each. FOR is the time since an
-item was moved. ITEMS is how many items the node has, or "corrupt" if its bytes are not those of a queue: all others
-were moved because the consumer failed too often, or its codec. TRACE is the trace of the put, which has the
-deliveries with their errors. The nodes do not say which queue the letters are of, nor what the errors were.`,
+item was moved. ITEMS is how many items the node has, or "corrupt" if its bytes are not those of a queue. All other
+letters were moved because the consumer failed too often, or because its codec failed. TRACE is the trace of the put,
+which has the deliveries with their errors. The nodes do not say from which queue the letters come, nor what the
+errors were.`,
 		Example: `  curator queue dead /jobs-dead /mails-dead --count
   curator queue dead /jobs-dead -o json | jq -r 'select(.corrupt | not) | .path' |
-    xargs curator queue requeue /jobs-dead /jobs`,
+    xargs -r curator queue requeue /jobs-dead /jobs`,
 		Args: usageArgs(cobra.MinimumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withClient(cmd, func(ctx context.Context, client *framework.Client) error {

@@ -59,11 +59,11 @@ func (a *app) queueRequeue() *cobra.Command {
 		Short: "Put dead letters back into their queue",
 		Long: `Requeue moves dead letters from the path DEAD into the queue PATH, in their order. Each moves in a transaction:
 whatever fails, it is in one of the two and not in both, and the command may be run again. A letter keeps its bytes, its
-ACL, and its priority, due time or id; in the queue it comes behind the items that have the same. The bound of
-MaxItems is not heeded. Deliveries count anew.
+ACL, and its priority, due time or id; in the queue it comes behind the items that have the same. Both paths must exist.
+Requeue puts letters into a queue beyond its MaxItems, too. The number of deliveries starts from 0 again.
 
-If somebody consumes the dead letters with a lock path, --locks must name it: a letter that is being consumed stays.
-NODE is a name below DEAD, or a path. The states are:
+If the dead letters have consumers with a lock path, name it with --locks: a letter that is being consumed stays then.
+Without --locks such a letter moves, and is consumed twice. NODE is a name below DEAD, or a path. The states are:
   requeued   it is in the queue, in the node of TO
   held       a consumer has it: it stays, and the exit code is 77
   gone       somebody else has taken it, or it was requeued before
