@@ -395,6 +395,20 @@ func TestLockDeletedNodeKillsBesideAStoppedGuard(t *testing.T) {
 	}
 }
 
+// TestLockGuardStoppedThenPartitionKillsBeforeTheEnd has a margin that no machine is busy for.
+func TestLockGuardStoppedThenPartitionKillsBeforeTheEnd(t *testing.T) {
+	t.Parallel()
+	proxy, connect := testclient.Proxy(t, testenv.Chroot(t))
+	p := launch(t, []string{"CURATOR_CONNECT=" + connect}, "", "lock", "--json", "--session-timeout", "10s",
+		"--grace", "100ms", "--margin", "4s", "/l", "--", "sleep", "600")
+	testclient.Must(t, syscall.Kill(parentOf(t, p.await("started").PID), syscall.SIGSTOP))
+	defer proxy.Faults().Freeze()()
+	gone := p.await("gone")
+	if gone.Margin == nil || *gone.Margin <= 0 || gone.Reason != "the guard did not stop it in time" {
+		t.Errorf("too late, or for another reason: %s", p.errors())
+	}
+}
+
 func TestLockBackgroundProcessesEndWithCommand(t *testing.T) {
 	for _, cgroup := range []string{"true", "false"} {
 		t.Run("cgroup="+cgroup, func(t *testing.T) {
@@ -592,6 +606,18 @@ read z'; echo "code $?"; read y; echo "then $y"`)
 	o.awaits("code 4")
 	o.writes("second\n")
 	o.awaits("then second")
+	testclient.Must(t, o.cmd.Wait())
+}
+
+// TestLockInTheBackgroundLeavesTheTerminal starts the program as a job in the background.
+func TestLockInTheBackgroundLeavesTheTerminal(t *testing.T) {
+	environ, _ := connected(t)
+	o := onTerminal(t, environ, `set -m; "$0" lock /l -- sh -c 'echo up; sleep 600' &
+read y; echo "then $y"; kill %1; wait %1; echo "code $?"`)
+	o.awaits("up")
+	o.writes("a line\n")
+	o.awaits("then a line")
+	o.awaits("code 143")
 	testclient.Must(t, o.cmd.Wait())
 }
 
