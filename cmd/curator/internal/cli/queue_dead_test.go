@@ -252,7 +252,7 @@ func TestQueueRequeueChoosesLetters(t *testing.T) {
 	for _, line := range []string{
 		"/dead", "/dead /q", "/dead /q -n 0", "/dead /q -n 1 --all", "/dead /q --all queue-0000000001", "/dead /dead --all",
 		"/dead /q --all --locks /q", "/dead /q other", "/dead /q /other/queue-0000000001", "dead /q --all", "/dead q --all",
-		"/ /q --all",
+		"/ /q --all", "/dead /q queue-99999999999", "/dead /q queue-000000001",
 	} {
 		run(line, CodeUsage, nil)
 	}

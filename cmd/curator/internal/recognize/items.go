@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/json"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -66,6 +67,9 @@ func PastOf(data []byte) (p Past) {
 func ItemPrefix(name string) (prefix string, ok bool) {
 	parts := itemName.FindStringSubmatch(name)
 	if parts == nil {
+		return "", false
+	}
+	if _, err := strconv.ParseInt(parts[3], 10, 32); err != nil { // no server has given it
 		return "", false
 	}
 	return strings.TrimSuffix(name, parts[3]), true
