@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -392,6 +393,74 @@ func TestLockDeletedNodeKillsBesideAStoppedGuard(t *testing.T) {
 	if gone == nil || gone.Margin == nil || *gone.Margin < time.Minute.Milliseconds() ||
 		!strings.Contains(gone.Reason, "node is deleted") {
 		t.Errorf("not at once, or without the reason: %s", p.errors())
+	}
+}
+
+// TestLockCommandDiesWithTheGuard has a supervisor that cannot do the work of a guard that was killed.
+func TestLockCommandDiesWithTheGuard(t *testing.T) {
+	environ, _ := connected(t)
+	p := launch(t, environ, "", "lock", "--json", "/l", "--", "sleep", "600")
+	pid := p.await("started").PID
+	killed := parentOf(t, pid)
+	testclient.Must(t, p.cmd.Process.Signal(syscall.SIGSTOP))
+	testenv.Eventually(t, func() bool {
+		threads, err := filepath.Glob("/proc/" + strconv.Itoa(p.cmd.Process.Pid) + "/task/*/stat")
+		return err == nil && len(threads) > 0 && !slices.ContainsFunc(threads, func(file string) bool {
+			stat, err := os.ReadFile(file)
+			return err == nil && !bytes.Contains(stat, []byte(") T "))
+		})
+	}, "the supervisor stands still")
+	testclient.Must(t, syscall.Kill(killed, syscall.SIGKILL))
+	testenv.Eventually(t, func() bool {
+		stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+		return err != nil || bytes.Contains(stat, []byte(") Z ")) // the supervisor has to reap it
+	}, "the command is dead")
+	testclient.Must(t, p.cmd.Process.Signal(syscall.SIGCONT))
+	if code := p.wait(); code != 128+int(syscall.SIGKILL) && code != CodeLost {
+		t.Errorf("code %d: %s", code, p.errors())
+	}
+}
+
+// TestLockCodeOfACommandThatEndedBeforeTheLoss loses the lock, and the guard, when the background alone is left.
+func TestLockCodeOfACommandThatEndedBeforeTheLoss(t *testing.T) {
+	environ, connect := connected(t)
+	client := testclient.Connect(t, connect)
+	p := launch(t, environ, "", "lock", "--json", "--grace", "4s", "/l", "--", "sh", "-c",
+		`setsid sh -c 'trap "" TERM; : >"$0"; sleep 600' "$0" & while ! [ -e "$0" ]; do sleep 0.01; done; exit 3`,
+		filepath.Join(t.TempDir(), "deaf"))
+	path := p.await("acquired").Path
+	stopped := parentOf(t, p.await("started").PID)
+	p.await("exited")
+	testclient.Must(t, syscall.Kill(stopped, syscall.SIGSTOP))
+	testclient.Must(t, client.Delete().ForPath(t.Context(), path))
+	if code := p.wait(); code != 3 {
+		t.Errorf("code %d, want 3: %s", code, p.errors())
+	}
+}
+
+// TestLockGuardKilledInTheGraceIsLost kills the guard behind its report that the session is near its end.
+func TestLockGuardKilledInTheGraceIsLost(t *testing.T) {
+	t.Parallel()
+	proxy, connect := testclient.Proxy(t, testenv.Chroot(t))
+	p := launch(t, []string{"CURATOR_CONNECT=" + connect}, "", "lock", "--json", "--session-timeout", "6s",
+		"--grace", "1900ms", "/l", "--", "sh", "-c", `trap '' TERM; sleep 600`)
+	killed := parentOf(t, p.await("started").PID)
+	defer proxy.Faults().Freeze()()
+	p.await("terminating")
+	_ = syscall.Kill(killed, syscall.SIGKILL) // on a slow machine it has done its work
+	if code := p.wait(); code != CodeLost {
+		t.Errorf("code %d, want %d: %s", code, CodeLost, p.errors())
+	}
+}
+
+// TestLockOutlivesItsFirstSessionTimeout has a command that runs for longer than a session without a proof lives.
+func TestLockOutlivesItsFirstSessionTimeout(t *testing.T) {
+	t.Parallel()
+	environ, _ := connected(t)
+	got := launch(t, environ, "", "lock", "--session-timeout", "5s", "--grace", "100ms", "--margin", "100ms", "/l", "--",
+		"sleep", "6").result()
+	if got.code != CodeOK {
+		t.Errorf("got %+v", got)
 	}
 }
 

@@ -3,6 +3,8 @@
 package guard
 
 import (
+	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -131,6 +133,47 @@ func TestGuardTerminatesAStoppedCommand(t *testing.T) {
 	testclient.Must(t, p.control.Close())
 	if gone := await(t, p, Gone); gone.Code != 6 {
 		t.Errorf("gone: %+v, want code 6", gone)
+	}
+}
+
+// TestGuardReportsTheCodeOfACommandThatEndedBeforeTheLoss loses the session when the background alone is left.
+func TestGuardReportsTheCodeOfACommandThatEndedBeforeTheLoss(t *testing.T) {
+	t.Parallel()
+	p := guarded(t, Config{Grace: time.Minute, Margin: time.Minute, End: Now().Add(time.Hour)},
+		`setsid sh -c 'trap "" TERM; : >"$0"; sleep 600' "$0" & while ! [ -e "$0" ]; do sleep 0.01; done; exit 3`)
+	await(t, p, Exited)
+	p.Send(Order{Kill: true})
+	if gone := await(t, p, Gone); gone.Code != 3 || gone.Lost {
+		t.Errorf("gone: %+v, want code 3", gone)
+	}
+}
+
+// TestSendToAStoppedGuardReturns fills the pipe of a guard. Not parallel: see TestDestroyReturnsWhenAllAreDead.
+func TestSendToAStoppedGuardReturns(t *testing.T) {
+	p := guarded(t, Config{Grace: time.Minute, Margin: time.Minute, End: Now().Add(time.Hour)}, `: >"$0"; sleep 600`)
+	testclient.Must(t, p.process.Signal(syscall.SIGSTOP))
+	testclient.Must(t, p.control.SetWriteDeadline(time.Now().Add(200*time.Millisecond)))
+	_, err := p.control.Write(bytes.Repeat([]byte("\n"), 1<<22)) // more than a pipe takes
+	if !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Fatalf("the pipe is not full: %v", err)
+	}
+	testclient.Must(t, p.control.SetWriteDeadline(time.Time{}))
+	p.Send(Order{Kill: true})
+}
+
+// TestDestroyReturnsWhenAllAreDead kills the guard of a command with processes that have left its group. It is not
+// parallel, as Destroy kills and reaps all that is below this process.
+func TestDestroyReturnsWhenAllAreDead(t *testing.T) {
+	pipe := filepath.Join(t.TempDir(), "alive")
+	testclient.Must(t, syscall.Mkfifo(pipe, 0o600))
+	fd, err := syscall.Open(pipe, syscall.O_RDONLY|syscall.O_NONBLOCK|syscall.O_CLOEXEC, 0)
+	testclient.Must(t, err)
+	defer syscall.Close(fd) //nolint:errcheck // it was read only
+	p := guarded(t, Config{Grace: time.Minute, Margin: time.Minute, End: Now().Add(time.Hour)},
+		`exec 8>`+pipe+`; for n in 1 2 3 4 5 6 7 8 9; do setsid sleep 600 & sleep 600 & done; : >"$0"; wait`)
+	p.Destroy(0)
+	if n, err := syscall.Read(fd, make([]byte, 1)); n != 0 || err != nil { // the end: nobody has the other side
+		t.Errorf("processes live on: %d %v", n, err)
 	}
 }
 
