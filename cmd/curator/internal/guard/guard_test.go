@@ -92,6 +92,25 @@ func TestGuardKeepsTheMargin(t *testing.T) {
 	}
 }
 
+// TestGuardTerminatesIfTheProgramOfOnLostCannotStart has one that is missing, and one without its interpreter.
+func TestGuardTerminatesIfTheProgramOfOnLostCannotStart(t *testing.T) {
+	t.Parallel()
+	broken := filepath.Join(t.TempDir(), "broken")
+	testclient.Must(t, os.WriteFile(broken, []byte("#!/none\n"), 0o700))
+	for _, program := range []string{"/none", broken} {
+		t.Run(filepath.Base(program), func(t *testing.T) {
+			t.Parallel()
+			p := guarded(t, Config{
+				OnLost: OnLost{Run: []string{program}}, Grace: 30 * time.Second, Margin: 10 * time.Second,
+				End: Now().Add(46 * time.Second),
+			}, `trap 'exit 6' TERM; : >"$0"; while :; do sleep 0.05; done`)
+			if gone := await(t, p, Gone); gone.Code != 6 || !gone.Lost {
+				t.Errorf("gone: %+v, want code 6", gone)
+			}
+		})
+	}
+}
+
 // TestGuardTakesTheLaterEnd has a command that lives longer than the first proof of the session, and old proofs that
 // come late.
 func TestGuardTakesTheLaterEnd(t *testing.T) {
@@ -161,16 +180,23 @@ func TestSendToAStoppedGuardReturns(t *testing.T) {
 	p.Send(Order{Kill: true})
 }
 
-// TestDestroyReturnsWhenAllAreDead kills the guard of a command with processes that have left its group. It is not
-// parallel, as Destroy kills and reaps all that is below this process.
+// TestDestroyReturnsWhenAllAreDead kills the guard of a command that has a process outside its group, which forks: one
+// round of SIGKILL misses some. It is not parallel, as Destroy kills and reaps all that is below this process.
 func TestDestroyReturnsWhenAllAreDead(t *testing.T) {
+	for range 5 {
+		t.Run("round", requireDestroyed)
+	}
+}
+
+func requireDestroyed(t *testing.T) {
+	t.Helper()
 	pipe := filepath.Join(t.TempDir(), "alive")
 	testclient.Must(t, syscall.Mkfifo(pipe, 0o600))
 	fd, err := syscall.Open(pipe, syscall.O_RDONLY|syscall.O_NONBLOCK|syscall.O_CLOEXEC, 0)
 	testclient.Must(t, err)
 	defer syscall.Close(fd) //nolint:errcheck // it was read only
 	p := guarded(t, Config{Grace: time.Minute, Margin: time.Minute, End: Now().Add(time.Hour)},
-		`exec 8>`+pipe+`; for n in 1 2 3 4 5 6 7 8 9; do setsid sleep 600 & sleep 600 & done; : >"$0"; wait`)
+		`exec 8>`+pipe+`; setsid sh -c 'while :; do sleep 5 & sleep 0.001; done' & : >"$0"; wait`)
 	p.Destroy(0)
 	if n, err := syscall.Read(fd, make([]byte, 1)); n != 0 || err != nil { // the end: nobody has the other side
 		t.Errorf("processes live on: %d %v", n, err)
