@@ -260,6 +260,34 @@ func TestLockSignalEndsWait(t *testing.T) {
 	}
 }
 
+// TestLockSessionEndsInTheLine ends the session of a program that waits. It waits on, with another one.
+func TestLockSessionEndsInTheLine(t *testing.T) {
+	server := curatortest.NewServerT(t)
+	client := testclient.Connect(t, server.ConnectString())
+	mu := locks.NewInterProcessMutex(client, "/l")
+	hold, err := mu.Acquire(t.Context())
+	testclient.Must(t, err)
+	mine := server.Sessions()
+	p := launch(t, []string{"CURATOR_CONNECT=" + server.ConnectString()}, "", "lock", "/l", "--", "echo", "started")
+	testenv.Eventually(t, func() bool {
+		nodes, err := mu.ParticipantNodes(t.Context())
+		return err == nil && len(nodes) == 2
+	}, "the program waits")
+	for _, id := range server.Sessions() {
+		if !slices.Contains(mine, id) {
+			testclient.Must(t, server.ExpireSession(id))
+		}
+	}
+	testenv.Eventually(t, func() bool {
+		nodes, err := mu.ParticipantNodes(t.Context())
+		return err == nil && len(nodes) == 2
+	}, "the program waits again")
+	testclient.Must(t, hold.Release(t.Context()))
+	if got := p.result(); got.code != CodeOK || got.stdout != "started\n" {
+		t.Errorf("got %+v", got)
+	}
+}
+
 // TestLockSignalBeforeTheStartStartsNothing gets a signal while the program looks at the node of its lock.
 func TestLockSignalBeforeTheStartStartsNothing(t *testing.T) {
 	server := curatortest.NewServerT(t)
