@@ -718,8 +718,8 @@ read y; echo "then $y"; kill %1; wait %1; echo "code $?"`)
 	testclient.Must(t, o.cmd.Wait())
 }
 
-// TestLockCommandIsNotStoppedAtAStart types Ctrl-Z while a shell starts processes. One that is stopped before its program
-// begins would hold up the shell, which does not look stopped.
+// TestLockCommandIsNotStoppedAtAStart types Ctrl-Z while a shell starts processes. One that is stopped before its
+// program begins would hold up the shell, which does not look stopped.
 func TestLockCommandIsNotStoppedAtAStart(t *testing.T) {
 	environ, _ := connected(t)
 	o := onTerminal(t, environ, `"$0" lock /l -- sh -c 'trap "echo interrupted; exit 4" INT; while :; do /bin/true

@@ -83,8 +83,8 @@ func manifest(t *testing.T) (sidecar, app container, configs map[string]map[stri
 	}
 }
 
-// TestManifestOfTheSidecarRuns runs the sidecar of the manifest for Kubernetes as it is, but for the number of its port.
-// That the manifest itself is right is tested by make test-kubernetes.
+// TestManifestOfTheSidecarRuns runs the sidecar of the manifest for Kubernetes as it is, but for the number of its
+// port. That the manifest itself is right is tested by make test-kubernetes.
 func TestManifestOfTheSidecarRuns(t *testing.T) {
 	sidecar, app, configs := manifest(t)
 	environ, _ := connected(t)

@@ -119,7 +119,8 @@ func shortUsage(cmd *cobra.Command) error {
 		return err
 	}
 	if cmd.HasParent() {
-		fmt.Fprintf(cmd.OutOrStdout(), "\nUse \"%s help\" for the flags about the servers and the output.\n", cmd.Root().Name())
+		fmt.Fprintf(cmd.OutOrStdout(), "\nUse \"%s help\" for the flags about the servers and the output.\n",
+			cmd.Root().Name())
 	}
 	return nil
 }

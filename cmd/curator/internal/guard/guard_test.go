@@ -126,8 +126,8 @@ func TestGuardTakesTheLaterEnd(t *testing.T) {
 	}
 }
 
-// TestGuardWithoutSupervisorTerminates ends the supervisor long before the session ends. The program of --on-lost is for
-// the end of a session alone.
+// TestGuardWithoutSupervisorTerminates ends the supervisor long before the session ends. The program of --on-lost is
+// for the end of a session alone.
 func TestGuardWithoutSupervisorTerminates(t *testing.T) {
 	t.Parallel()
 	ran := filepath.Join(t.TempDir(), "ran")
