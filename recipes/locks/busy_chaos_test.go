@@ -18,7 +18,7 @@ import (
 // at once behind light ones.
 func TestBusySessionChaos(t *testing.T) {
 	ctx := testenv.Context(t)
-	children := testenv.Size(2_000, 10_000, 30_000)
+	children := testenv.Size(2_000, 10_000, 10_000) // thirty sessions of them take nine minutes in memory
 	rounds := testenv.Size(1, 1, 10)
 	connect := testenv.ConnectString(t)
 	maker := newClient(t, connect)
