@@ -1,8 +1,11 @@
 package nodes_test
 
 import (
+	"bytes"
 	"fmt"
-	"runtime"
+	"regexp"
+	"runtime/pprof"
+	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -62,14 +65,34 @@ func (s *scene) awaitMembers(count int) {
 	}, "all nodes belong to the session of the client")
 }
 
+// ownGoroutines returns a function that counts the goroutines that the test has started, directly or not, since: other
+// tests run at the same time.
+func ownGoroutines(t *testing.T) (count func() int) {
+	t.Helper()
+	labels := pprof.Labels("test", t.Name()) // which a goroutine has from the one that starts it
+	pprof.SetGoroutineLabels(pprof.WithLabels(t.Context(), labels))
+	alike := regexp.MustCompile(fmt.Sprintf(`(?m)^(\d+) @.*\n# labels: {"test":%q}$`, t.Name())) // those of one stack
+	return func() (n int) {
+		var profile bytes.Buffer
+		if err := pprof.Lookup("goroutine").WriteTo(&profile, 1); err != nil {
+			t.Error(err)
+		}
+		for _, group := range alike.FindAllSubmatch(profile.Bytes(), -1) {
+			many, _ := strconv.Atoi(string(group[1]))
+			n += many
+		}
+		return n
+	}
+}
+
 func TestPersistentNodeRequestsOfThousand(t *testing.T) {
 	const count = 1000
+	goroutines := ownGoroutines(t)
 	inScene(t, func(s *scene) {
-		before := runtime.NumGoroutine()
 		all := s.startMany(count)
 		s.settle()
-		if grown := runtime.NumGoroutine() - before; grown > count/10 { // other tests have some
-			t.Errorf("%d goroutines", grown)
+		if n := goroutines(); n > count/10 { // with those of clients and servers
+			t.Errorf("%d goroutines", n)
 		}
 		if counts, total := s.requests(); total > 60 {
 			t.Errorf("created with %d requests: %v", total, counts)
