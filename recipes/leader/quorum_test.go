@@ -234,7 +234,7 @@ func testCutOff(
 		majority: connect(other), newElector: newElector, grants: testenv.NewGrants(),
 	}
 	client := connect(cut)
-	_, err := c.majority.Create().CreatingParentsIfNeeded().ForPath(t.Context(), c.path, nil)
+	_, err := c.majority.Create().CreatingParentsIfNeeded().Idempotent().ForPath(t.Context(), c.path, nil)
 	must(t, err)
 	must(t, client.Sync().ForPath(t.Context(), c.path))
 	c.own, c.next = c.elector("own", client), c.elector("next", c.majority)

@@ -13,6 +13,7 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/gocurator/curator/curatortest"
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/report"
 	"github.com/gocurator/curator/internal/telemetry"
@@ -40,6 +41,13 @@ func newScene(t *testing.T, connect string) *scene {
 	must(t, s.client.BlockUntilConnected(testenv.Context(t)))
 	s.awaitSpans("curator.connect", 1)
 	return s
+}
+
+// expire ends the session of the client, which does not take it back before: then it would lead again, and lose it again.
+func (s *scene) expire(proxy *curatortest.Proxy) {
+	s.t.Helper()
+	defer proxy.Faults().RefuseConnects()()
+	must(s.t, testenv.Server(s.t).ExpireSession(s.client.SessionID()))
 }
 
 // awaitSpans waits until so many spans of a name have ended, and returns them.
@@ -206,10 +214,11 @@ curator.outcome=lost,curator.recipe=leader_latch 1
 
 func TestTelemetryLatchSessionExpiredStartsTrace(t *testing.T) {
 	t.Parallel()
-	s := newScene(t, testenv.ConnectString(t))
+	proxy, connect := proxyBeside(t, testenv.ConnectString(t))
+	s := newScene(t, connect)
 	latch, events := startLatch(t, s.client, "latch")
 	events.want(true)
-	must(t, testenv.Server(t).ExpireSession(s.client.SessionID()))
+	s.expire(proxy)
 	events.want(false)
 	events.want(true)
 	must(t, latch.Close())
@@ -263,7 +272,8 @@ func TestTelemetryElectionCancelledIsCanceled(t *testing.T) {
 
 func TestTelemetrySelectorTurnIsTraceWithOutcome(t *testing.T) {
 	t.Parallel()
-	s := newScene(t, testenv.ConnectString(t))
+	proxy, connect := proxyBeside(t, testenv.ConnectString(t))
+	s := newScene(t, connect)
 	f := newTurns()
 	selector := startSelector(t, s.client, f, leader.WithAutoRequeue(), leader.WithName("reports"))
 	ends := []func(){
@@ -273,7 +283,7 @@ func TestTelemetrySelectorTurnIsTraceWithOutcome(t *testing.T) {
 				t.Error("it does not lead")
 			}
 		},
-		func() { must(t, testenv.Server(t).ExpireSession(s.client.SessionID())) },
+		func() { s.expire(proxy) },
 		func() { must(t, selector.Close()) },
 	}
 	var works []trace.TraceID
