@@ -69,26 +69,46 @@ func sum(n map[string]int) (all int) {
 	return all
 }
 
-// silence is how long nothing has to be sent until nobody is expected to send any more.
-const silence = 500 * time.Millisecond
+// silence is how long nothing has to be sent until nobody is expected to send any more. An answer may take longer than
+// that: a request without one is waited for, for some silences, because the answer may be lost.
+const (
+	silence      = 500 * time.Millisecond
+	longestReply = 20 * silence
+)
 
 // awaitSilence waits until all clients have sent what they have to send, and returns the requests since the trace was
 // reset.
 func awaitSilence(tb testing.TB, faults *curatortest.Faults) map[string]int {
 	tb.Helper()
 	ctx := testenv.Context(tb)
-	for before := -1; ; {
+	before, since := -1, time.Now()
+	for {
 		n := sent(faults)
-		if sum(n) == before {
+		if sum(n) != before {
+			before, since = sum(n), time.Now()
+		} else if unanswered(faults) <= 0 || time.Since(since) > longestReply {
 			return n
 		}
-		before = sum(n)
 		select {
 		case <-time.After(silence):
 		case <-ctx.Done():
 			tb.Fatalf("requests do not end: %v", n)
 		}
 	}
+}
+
+// unanswered returns the number of requests in a trace that have no answer in it.
+func unanswered(faults *curatortest.Faults) (n int) {
+	for _, e := range faults.Trace() {
+		switch {
+		case e.Xid <= 0, e.Op == "heartbeat":
+		case e.Reply:
+			n--
+		default:
+			n++
+		}
+	}
+	return n
 }
 
 // names returns the names of nodes below a path, in order; none if there is no such path.
