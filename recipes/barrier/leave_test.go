@@ -333,10 +333,14 @@ func TestLeaveBehindLowestSendsNoList(t *testing.T) {
 	}
 }
 
-// watched reports whether a member has the answer to its watch on another.
-func watched(f *curatortest.Faults, name string) bool {
-	return slices.ContainsFunc(f.Trace(), func(e curatortest.TraceEntry) bool {
+// watched reports whether a member has the answer to its watch on another, and those to further operations behind it.
+func watched(f *curatortest.Faults, name string, behind ...string) bool {
+	trace := f.Trace()
+	i := slices.IndexFunc(trace, func(e curatortest.TraceEntry) bool {
 		return e.Reply && e.Op == "getData" && strings.HasSuffix(e.Path, "/"+name)
+	})
+	return i >= 0 && !slices.ContainsFunc(behind, func(op string) bool {
+		return !slices.ContainsFunc(trace[i:], func(e curatortest.TraceEntry) bool { return e.Reply && e.Op == op })
 	})
 }
 
@@ -344,7 +348,7 @@ func TestLeaveLowestBehindTheOtherSendsNoList(t *testing.T) {
 	t.Parallel()
 	s := newInside(t, "c")
 	c := s.later(s.member.Leave)
-	testenv.Eventually(t, func() bool { return watched(s.faults, "c") }, "a watch on the other")
+	testenv.Eventually(t, func() bool { return watched(s.faults, "c", "getChildren2") }, "a watch on the other, a list")
 	s.faults.ResetTrace()
 	s.take("c")
 	c.returns()
