@@ -101,7 +101,7 @@ func TestLatchCloseSendsOnlyDelete(t *testing.T) {
 	awaitNoNode(t, direct)
 	var ops []string
 	for _, e := range proxy.Faults().Trace() {
-		if !e.Reply {
+		if !e.Reply && e.Op != "heartbeat" && e.Op != "ping" { // they come when a test takes its time
 			ops = append(ops, e.Op)
 		}
 	}
