@@ -49,10 +49,11 @@ func TestMutexNodeOfEarlierSessionIsNotGranted(t *testing.T) {
 	ctx := testenv.Context(t)
 	chroot := testenv.Chroot(t)
 	proxy, connect := newProxy(t, chroot)
-	client := newClient(t, connect)
+	client, direct := newClient(t, connect), newClient(t, testenv.Addr(t)+chroot)
 	if err := client.BlockUntilConnected(ctx); err != nil {
 		t.Fatal(err)
 	}
+	keepLine(t, direct) // without it the server refuses the first create
 	old := client.SessionID()
 	// The create is applied and its answer lost; before it can be asked for, the client takes the session for lost.
 	injection := proxy.Faults().Add(curatortest.Rule{Ops: []string{"create2"}, Count: 1, Action: curatortest.HoldReply})
@@ -67,6 +68,7 @@ func TestMutexNodeOfEarlierSessionIsNotGranted(t *testing.T) {
 	if err := injection.Wait(ctx); err != nil {
 		t.Fatal(err)
 	}
+	awaitContenders(t, direct, 1)
 	if err := client.Reset(); err != nil { // the old session lives on at the server until its timeout
 		t.Fatal(err)
 	}

@@ -52,7 +52,7 @@ func TestEveryLockOfFencedClientFenceGoneLeavesNothing(t *testing.T) {
 							t.Error(err)
 						}
 					}
-					next, err := lock(other).TryAcquire(ctx, 2*time.Second)
+					next, err := lock(other).TryAcquire(ctx, time.Minute)
 					if err != nil {
 						t.Fatal("a node is left:", err)
 					}

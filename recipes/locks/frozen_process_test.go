@@ -213,7 +213,8 @@ func TestFrozenProcessFencedWriteIsRefused(t *testing.T) {
 	}
 }
 
-// writeUntilRefused is the process: it acquires, and writes with its hold alone, whatever the context of that says.
+// writeUntilRefused is the process: it acquires until it has written, and writes with that hold alone, whatever the
+// context of that says.
 func writeUntilRefused(t *testing.T, connect string) {
 	t.Helper()
 	if _, err := bufio.NewReader(os.Stdin).ReadString('\n'); err != nil {
@@ -221,15 +222,21 @@ func writeUntilRefused(t *testing.T, connect string) {
 	}
 	ctx := testenv.Context(t)
 	client := newClient(t, connect, framework.WithSessionTimeout(duelSession))
-	hold, err := locks.NewInterProcessMutex(client, lockPath).Acquire(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := 0; ; i++ {
+	var hold *locks.Hold
+	for written := false; ; {
+		if hold == nil {
+			var err error
+			if hold, err = locks.NewInterProcessMutex(client, lockPath).Acquire(ctx); err != nil {
+				t.Fatal(err)
+			}
+		}
 		_, err := hold.Client().SetData().ForPath(ctx, "/data", []byte("late"))
 		switch {
-		case err == nil && i == 0:
+		case err == nil && !written:
+			written = true
 			fmt.Println("writes")
+		case errors.Is(err, locks.ErrLockLost) && !written: // a busy machine has ended the session before
+			hold = nil
 		case errors.Is(err, locks.ErrLockLost):
 			fmt.Println("refused")
 			return

@@ -35,6 +35,9 @@ func inLine(t *testing.T, test func(t *testing.T, place testenv.Place, hold *loc
 			}()
 		}
 		testenv.Eventually(t, func() bool { return framesOf(one.Faults(), true, "getData") == waiters }, "all wait")
+		if _, err := client.CheckExists().ForPath(ctx, "/"); err != nil { // behind those answers: they have come
+			t.Fatal(err)
+		}
 		test(t, one, hold, got)
 	})
 }

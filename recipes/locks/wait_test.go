@@ -367,6 +367,7 @@ func TestWaiterMaxPendingReachedLeavesNoNode(t *testing.T) {
 		t.Fatal(err)
 	}
 	release := make(chan struct{})
+	defer close(release)
 	running := make(chan struct{}, 2)
 	block := func(context.Context, callbacks.Event) {
 		running <- struct{}{}
@@ -382,30 +383,20 @@ func TestWaiterMaxPendingReachedLeavesNoNode(t *testing.T) {
 	if _, err := locks.NewInterProcessMutex(bounded, path).TryAcquire(ctx, 200*time.Millisecond); err == nil {
 		t.Fatal("acquired what is held")
 	}
-	deadline := time.Now().Add(3 * time.Second)
-	for {
+	testenv.Eventually(t, func() bool { // while the callback blocks
 		nodes, err := holder.GetChildren().ForPath(ctx, path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if len(nodes) == 1 {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Errorf("3 s after the wait ended the line is %v", nodes)
-			break
-		}
-		<-time.After(10 * time.Millisecond)
+		return err == nil && len(nodes) == 1
+	}, "its node is gone")
+	if err := hold.Release(ctx); err != nil {
+		t.Error(err)
+	}
+	hold, err = locks.NewInterProcessMutex(holder, path).Acquire(ctx)
+	if err != nil {
+		t.Fatalf("the next one: %v", err)
 	}
 	if err := hold.Release(ctx); err != nil {
 		t.Error(err)
 	}
-	if hold, err := locks.NewInterProcessMutex(holder, path).TryAcquire(ctx, 3*time.Second); err != nil {
-		t.Errorf("the next one: %v", err)
-	} else {
-		_ = hold.Release(ctx)
-	}
-	close(release)
 }
 
 func startBounded(tb testing.TB, connect string, pending int) *framework.Client {
