@@ -2,7 +2,9 @@ package queue_test
 
 import (
 	"errors"
+	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -17,8 +19,8 @@ import (
 // it.
 func TestItemIsConsumedBesideOneThatAnotherTakes(t *testing.T) {
 	t.Parallel()
-	lost, reported := consumeBesideAnother(t, 0)
-	if diff := cmp.Diff([]string{"item 2"}, lost); diff != "" || reported != 0 {
+	together, lost, reported := consumeBesideAnother(t, 0)
+	if diff := cmp.Diff(together[1:], lost); diff != "" || reported != 0 {
 		t.Errorf("not consumed (-want +got), with %d reported:\n%s", reported, diff)
 	}
 }
@@ -26,15 +28,15 @@ func TestItemIsConsumedBesideOneThatAnotherTakes(t *testing.T) {
 // When they are removed one by one after that and the answers are lost, each that is not consumed is reported.
 func TestRemovalOneByOneWithLostReplyIsReported(t *testing.T) {
 	t.Parallel()
-	lost, reported := consumeBesideAnother(t, curatortest.CutAfter)
-	if diff := cmp.Diff([]string{"item 1", "item 2"}, lost); diff != "" || reported != len(lost) {
+	together, lost, reported := consumeBesideAnother(t, curatortest.CutAfter)
+	if diff := cmp.Diff(together, lost); diff != "" || reported != len(lost) {
 		t.Errorf("not consumed (-want +got), with %d reported:\n%s", reported, diff)
 	}
 }
 
-// consumeBesideAnother has a consumer remove items together of which another takes the last, and the action done to the
-// first removal after that. It returns what was not consumed, and how many times that was reported.
-func consumeBesideAnother(t *testing.T, action curatortest.Action) (lost []string, reported int) {
+// consumeBesideAnother has a consumer remove two items together of which another takes the last, and the action done to
+// the first removal after that. It returns the two, what was not consumed, and how many times that was reported.
+func consumeBesideAnother(t *testing.T, action curatortest.Action) (together, lost []string, reported int) {
 	t.Helper()
 	ctx, chroot := testenv.Context(t), testenv.Chroot(t)
 	direct := testenv.Addr(t) + chroot
@@ -51,16 +53,11 @@ func consumeBesideAnother(t *testing.T, action curatortest.Action) (lost []strin
 	must(t, client.BlockUntilConnected(ctx))
 	held := proxy.Faults().Add(curatortest.Rule{Ops: []string{"multi"}, Count: 1, Action: curatortest.HoldRequest})
 	got, failed := newBasket(t), newFailures()
-	q := built(builder(t, client, got.consume).OnError(failed.notify).BuildQueue())
+	q := built(builder(t, client, got.consume).OnError(failed.notify).Prefetch(1).BuildQueue())
 	must(t, q.Start())
 	must(t, held.Wait(ctx))
-	names, err := other.GetChildren().ForPath(ctx, queuePath)
-	must(t, err)
-	slices.Sort(names) // the first was removed alone
-	if !strings.HasSuffix(names[1], "2") {
-		t.Fatalf("left are %v", names)
-	}
-	must(t, other.Delete().ForPath(ctx, queuePath+"/"+names[1]))
+	together = removedTogether(t, proxy.Faults())
+	must(t, other.Delete().ForPath(ctx, queuePath+"/queue-"+fmt.Sprintf("%010d", slices.Index(items, together[1]))))
 	if action != 0 {
 		proxy.Faults().Add(curatortest.Rule{Ops: []string{"delete"}, Count: 1, Action: action})
 	}
@@ -82,5 +79,22 @@ func consumeBesideAnother(t *testing.T, action curatortest.Action) (lost []strin
 			reported++
 		}
 	}
-	return lost, reported
+	return together, lost, reported
+}
+
+// removedTogether returns the two items of the first transaction that removes items. Which these are depends on the
+// pace of the consumer: one that is slow removes them one by one.
+func removedTogether(t *testing.T, faults *curatortest.Faults) (items []string) {
+	t.Helper()
+	trace := faults.Trace()
+	i := slices.IndexFunc(trace, func(e curatortest.TraceEntry) bool { return e.Op == "multi" && !e.Reply })
+	for _, path := range strings.Split(trace[i].Path, ",") {
+		number, err := strconv.Atoi(path[strings.LastIndex(path, "-")+1:])
+		must(t, err)
+		items = append(items, fmt.Sprint("item ", number))
+	}
+	if len(items) != 2 {
+		t.Fatalf("%q are removed together", items)
+	}
+	return items
 }

@@ -421,7 +421,7 @@ func TestPutBehindBlockedPutEndsWithItsContext(t *testing.T) {
 			}
 		case err := <-first:
 			t.Errorf("put to a full queue: %v", err)
-		case <-time.After(time.Second):
+		case <-time.After(inTime(time.Second)):
 			t.Error("the put outlives its context")
 		}
 		removeFirst(t, other, 1)

@@ -111,6 +111,14 @@ func unanswered(faults *curatortest.Faults) (n int) {
 	return n
 }
 
+// inTime returns how long something may take that takes no longer than d. Real time goes on while the machine is busy.
+func inTime(d time.Duration) time.Duration {
+	if testenv.Real() {
+		return d + 10*time.Second
+	}
+	return d
+}
+
 // names returns the names of nodes below a path, in order; none if there is no such path.
 func names(tb testing.TB, client *framework.Client, path string) []string {
 	tb.Helper()
