@@ -163,12 +163,15 @@ func TestDrainTakesTheNewestAndEndsItsPause(t *testing.T) {
 		c := s.cacheOf()
 		seen := make(chan discovery.Change[string], 10)
 		c.AddListener(func(_ context.Context, change discovery.Change[string]) { seen <- change })
-		short, cancel := context.WithTimeout(s.ctx, time.Second)
-		defer cancel()
-		s.wantErr(d.Drain(short, orders("a", "older"), time.Hour), context.DeadlineExceeded)
+		draining, end := context.WithCancel(s.ctx)
+		defer end()
+		drained := make(chan error, 1)
+		go func() { drained <- d.Drain(draining, orders("a", "older"), time.Hour) }()
 		if i := (<-seen).Instance; !i.Disabled || i.Payload != "newest" {
 			t.Errorf("disabled as %+v", i)
 		}
+		end()
+		s.wantErr(<-drained, context.Canceled)
 		s.awaitNothing(pathOf(orders("a", "")))
 
 		s.allow(pathOf(orders("b", "")), zk.PermRead) // it cannot be disabled, so nobody waits

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -13,6 +12,7 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gocurator/curator/curatortest"
 	"github.com/gocurator/curator/discovery"
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/testenv"
@@ -152,27 +152,25 @@ func TestDrainDisablesBeforeItUnregisters(t *testing.T) {
 		d := s.discover(s.client)
 		s.register(d, "a", "b")
 		c := s.cacheOf()
-		var mu sync.Mutex
-		var seen []string
+		seen := make(chan string, 10)
 		c.AddListener(func(_ context.Context, change discovery.Change[string]) {
-			mu.Lock()
-			defer mu.Unlock()
-			seen = append(seen, fmt.Sprintf("%s %t %t", change.Instance.ID, change.Instance.Disabled, change.Gone))
+			seen <- fmt.Sprintf("%s %t %t", change.Instance.ID, change.Instance.Disabled, change.Gone)
 		})
-		s.must(d.Drain(s.ctx, orders("a", "a"), 10*time.Millisecond))
-		ended, cancel := context.WithCancel(s.ctx)
-		cancel()
-		err := d.Drain(ended, orders("b", "b"), time.Hour)
-		s.wantErr(err, context.Canceled)
-		testenv.Eventually(s, func() bool {
-			mu.Lock()
-			defer mu.Unlock()
-			return len(seen) > 0 && seen[len(seen)-1] == "b true true" || len(seen) > 0 && seen[len(seen)-1] == "b false true"
-		}, "both are gone")
-		mu.Lock()
-		defer mu.Unlock()
-		if diff := cmp.Diff([]string{"a true false", "a true true"}, seen[:2]); diff != "" {
-			t.Errorf("changes:\n%s", diff)
+		draining, end := context.WithCancel(s.ctx)
+		defer end()
+		drained := make(chan error, 1)
+		go func() { drained <- d.Drain(draining, orders("a", "a"), time.Hour) }()
+		if got := <-seen; got != "a true false" {
+			t.Errorf("the first change is %s", got)
+		}
+		end() // of the pause: behind a short one the cache may see both changes as one
+		s.wantErr(<-drained, context.Canceled)
+		if got := <-seen; got != "a true true" {
+			t.Errorf("the second change is %s", got)
+		}
+		s.wantErr(d.Drain(s.ended(), orders("b", "b"), time.Hour), context.Canceled)
+		for got := ""; got != "b true true" && got != "b false true"; {
+			got = <-seen
 		}
 	})
 }
@@ -209,8 +207,13 @@ func TestRegisterThatIsUnregisteredMeanwhile(t *testing.T) {
 	inScene(t, func(s *scene) {
 		s.register(s.discover(s.reader), "a")
 		d := s.discover(s.client)
+		held := s.place.Faults().Add(curatortest.Rule{
+			Path: s.chroot + pathOf(orders("a", "")), Action: curatortest.HoldRequest, Count: 1,
+		})
 		done := make(chan error, 1)
 		go func() { done <- d.Register(s.ctx, orders("a", "ours")) }()
+		s.must(held.Wait(s.ctx)) // it is under way, ahead of those below
+		held.Release()
 		testenv.Eventually(s, func() bool {
 			short, cancel := context.WithTimeout(s.ctx, 50*time.Millisecond)
 			defer cancel()
