@@ -309,6 +309,8 @@ func TestNumberPromotedToLock(t *testing.T) {
 		}
 		wantResult(s, r, err, atomic.Result[int64]{Pre: 5})
 		s.must(hold.Release(s.ctx))
+		n = atomic.NewDistributedAtomicLong(s.client, counterPath, retry.NTimes(0, 0),
+			atomic.WithPromotedToLock(atomic.PromotedToLock{Path: "/lock"})) // however long the servers take
 		s.overtaken(func() { r, err = n.Increment(s.ctx) })
 		if r.Stats.OptimisticTries != 1 || r.Stats.PromotedTries != 1 {
 			s.Errorf("%+v", r.Stats)
