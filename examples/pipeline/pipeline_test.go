@@ -120,6 +120,9 @@ func TestLeaderCountsTheJobsWhoseLastStepIsDone(t *testing.T) {
 	if err := p.prepare(ctx); err != nil {
 		t.Fatal(err)
 	}
+	for len(received) > 0 { // that it waits: a busy machine takes its time to connect
+		<-received
+	}
 	client, err := newClient(p.options, seen)
 	if err != nil {
 		t.Fatal(err)

@@ -78,6 +78,9 @@ func TestServerOfItsOwn(t *testing.T) {
 	}
 	picture := shownLines(t)
 	for line := range strings.Lines(out.String()) {
+		if strings.HasPrefix(line, "   waiting for a ZooKeeper server at ") {
+			continue // a busy machine takes its time to connect
+		}
 		if line = withoutValues(strings.TrimSuffix(line, "\n")); !slices.Contains(picture, line) {
 			t.Errorf("docs/quickstart.svg has no line %q: go run ./docs/pictures quickstart", line)
 		}
