@@ -441,7 +441,7 @@ func TestConnectionsAreNumbered(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			_, p := set(t)
 			first := connectRaw(t, p)
-			p.Add(curatortest.Rule{Connection: 2, Action: curatortest.DropReply})
+			dropped := p.Add(curatortest.Rule{Connection: 2, Action: curatortest.DropReply})
 			p.Add(curatortest.Rule{Connection: 3, Ops: []string{"connect"}, Action: curatortest.CutBefore})
 			second := connectRaw(t, p)
 			third := dialRaw(t, p)
@@ -451,6 +451,7 @@ func TestConnectionsAreNumbered(t *testing.T) {
 			first.send("/a")
 			first.wantXids(1)
 			second.send("/a")
+			wait(t, dropped)
 			second.wantSilence()
 			fourth.send("/a")
 			fourth.wantXids(1)

@@ -92,6 +92,8 @@ func TestBlackHole(t *testing.T) {
 					} else if got := s.paths(); len(got) != 0 || s.open() != 2 {
 						t.Errorf("server got %q on %d connections", got, s.open())
 					}
+					// What is only read when the hole has ended would pass.
+					eventually(t, "both have lost bytes", func() bool { return p.Lost() == 2 })
 					restore()
 					restore()
 					c.wantEnd()
@@ -136,6 +138,7 @@ func TestBlackHolesOverlap(t *testing.T) {
 			both, half := p.BlackHole(curatortest.Both), p.BlackHole(curatortest.ToServer)
 			c.send("/a")
 			c.wantSilence()
+			eventually(t, "the bytes are lost", func() bool { return p.Lost() == 1 })
 			both()
 			c.wantSilence()
 			half()
@@ -181,6 +184,7 @@ func TestAcceptSilently(t *testing.T) {
 			c := dialRaw(t, p)
 			c.hello()
 			c.wantSilence()
+			c.fill() // until then it may not have been accepted
 			restore()
 			c.wantSilence()
 			open.send("/a")
@@ -253,13 +257,14 @@ func TestFourLetterWord(t *testing.T) {
 func TestCloseEndsEverything(t *testing.T) {
 	for kind, set := range ways {
 		t.Run(kind, func(t *testing.T) {
+			var held *curatortest.Injection
 			faults := map[string]func(*faulty){
 				"nothing":  func(*faulty) {},
 				"frozen":   func(p *faulty) { p.Freeze() },
 				"hole":     func(p *faulty) { p.BlackHole(curatortest.Both) },
 				"refusing": func(p *faulty) { p.RefuseConnects() },
 				"silent":   func(p *faulty) { p.AcceptSilently() },
-				"held":     func(p *faulty) { p.Add(curatortest.Rule{Action: curatortest.HoldRequest}) },
+				"held":     func(p *faulty) { held = p.Add(curatortest.Rule{Action: curatortest.HoldRequest}) },
 				"held up": func(p *faulty) { // a reply, if the server is fast enough
 					p.Add(curatortest.Rule{Action: curatortest.HoldReply, MayMiss: true})
 				},
@@ -275,6 +280,9 @@ func TestCloseEndsEverything(t *testing.T) {
 					c.send("/a")
 					if conn, err := p.dial(); err == nil {
 						defer conn.Close()
+					}
+					if name == "held" { // the others may find nothing to act on
+						wait(t, held)
 					}
 					time.Sleep(10 * time.Millisecond)
 					if err := p.close(); err != nil {

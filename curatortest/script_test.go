@@ -259,6 +259,14 @@ func (c *rawClient) wantXids(want ...int32) {
 	}
 }
 
+// fill sends more than all buffers on the way hold, so that it returns when somebody has read what was sent first.
+func (c *rawClient) fill() {
+	c.t.Helper()
+	must(c.t, c.conn.SetWriteDeadline(time.Now().Add(limit)))
+	_, err := c.conn.Write(make([]byte, 32<<20))
+	must(c.t, err)
+}
+
 // wantSilence checks that nothing comes for a while, no end either.
 func (c *rawClient) wantSilence() {
 	c.t.Helper()
