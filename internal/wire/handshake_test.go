@@ -346,14 +346,20 @@ func TestNothingOfAnExpiredSessionIsSentInAnother(t *testing.T) {
 			t.Fatalf("%s: %v, want connection loss", r.Path, r.Err)
 		}
 	}
+	wait(t, p.ended) // it has served what it had read
 	before := len(arrived.all())
 	next := open(t, wire.Config{Servers: []string{address}}) // the next session
 	next.want(t, wire.Connected)
 	if r := next.Submit(numbered(total, done), true); r != nil {
 		t.Fatal(r)
 	}
+	p = s.next(t)
+	for p.greeting.SessionID != 0 { // the one that said that the first session was gone
+		p = s.next(t)
+	}
 	s.cutAll()
 	next.await(t, wire.Expired)
+	wait(t, p.ended)
 	if got := arrived.all()[before:]; len(got) > 1 || len(got) == 1 && got[0] != total {
 		t.Errorf("in the next session arrived %v, want only %d", got, total)
 	}

@@ -226,19 +226,23 @@ func TestMultiHasNoMoreResultsThanOperations(t *testing.T) {
 
 // A connection that reads nothing for a while is given up, also in the middle of a frame that is skipped.
 func TestReplyOverTheLimitThatStopsEndsTheConnection(t *testing.T) {
-	s := newServer(t)
-	s.serve = func(p *peer, r *request) bool {
-		if r.path() == "/n" {
-			b := binary.BigEndian.AppendUint32(nil, 100_000)
-			p.raw(jute.AppendReplyHeader(b, jute.ReplyHeader{Xid: r.Xid, Zxid: 1}))
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		s.serve = func(p *peer, r *request) bool {
+			if r.path() == "/n" {
+				b := binary.BigEndian.AppendUint32(nil, 100_000)
+				p.raw(jute.AppendReplyHeader(b, jute.ReplyHeader{Xid: r.Xid, Zxid: 1}))
+			}
+			return r.path() == "/n"
 		}
-		return r.path() == "/n"
-	}
-	s.mutePings.Store(true)
-	c := open(t, wire.Config{Servers: []string{s.listen(t)}, MaxReply: 50_000, SessionTimeout: 600 * time.Millisecond})
-	c.want(t, wire.Connected)
-	if r := c.ask(t, get("/n", nil)); r.Err != jute.ErrConnectionLoss {
-		t.Error(r.Err)
-	}
-	c.want(t, wire.Disconnected)
+		s.mutePings.Store(true)
+		cfg := dialTo(network{"a:1": s})
+		cfg.MaxReply, cfg.SessionTimeout = 50_000, 600*time.Millisecond
+		c := open(t, cfg)
+		c.want(t, wire.Connected)
+		if r := c.ask(t, get("/n", nil)); r.Err != jute.ErrConnectionLoss {
+			t.Error(r.Err)
+		}
+		c.want(t, wire.Disconnected)
+	})
 }

@@ -3,6 +3,7 @@ package wire_test
 import (
 	"context"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net"
 	"runtime"
@@ -233,11 +234,35 @@ func TestAnswersKeepTheirOrderAcrossLosses(t *testing.T) {
 	}
 }
 
-// stuckConn is a connection whose reads wait, once it is stuck, until a write has failed.
+// stuckConn is a connection whose reads wait, once it is stuck, until a write has failed. What arrives meanwhile is
+// kept, as the kernel does.
 type stuckConn struct {
 	net.Conn
+	arrived       chan []byte // closed at the end
+	rest          []byte
+	closed        context.Context // has ended when the connection is closed
+	cancel        context.CancelFunc
 	stuck, broken atomic.Bool
 	waits, failed chan struct{}
+}
+
+func newStuckConn(nc net.Conn) *stuckConn {
+	c := &stuckConn{
+		Conn: nc, arrived: make(chan []byte, 1000), waits: make(chan struct{}), failed: make(chan struct{}),
+	}
+	c.closed, c.cancel = context.WithCancel(context.Background())
+	go func() {
+		defer close(c.arrived)
+		for {
+			b := make([]byte, 1<<10)
+			n, err := nc.Read(b)
+			if err != nil {
+				return
+			}
+			c.arrived <- b[:n]
+		}
+	}()
+	return c
 }
 
 func (c *stuckConn) Read(b []byte) (int, error) {
@@ -245,7 +270,27 @@ func (c *stuckConn) Read(b []byte) (int, error) {
 		close(c.waits)
 		<-c.failed
 	}
-	return c.Conn.Read(b)
+	for ok := true; len(c.rest) == 0; {
+		select {
+		case <-c.closed.Done():
+			return 0, net.ErrClosed
+		case c.rest, ok = <-c.arrived:
+			if !ok {
+				return 0, io.EOF
+			}
+		}
+	}
+	if c.closed.Err() != nil {
+		return 0, net.ErrClosed
+	}
+	n := copy(b, c.rest)
+	c.rest = c.rest[n:]
+	return n, nil
+}
+
+func (c *stuckConn) Close() error {
+	c.cancel()
+	return c.Conn.Close()
 }
 
 func (c *stuckConn) Write(b []byte) (int, error) {
@@ -259,43 +304,44 @@ func (c *stuckConn) Write(b []byte) (int, error) {
 // A server may close a connection behind an answer that says why. A request that is written at that moment fails, and
 // must not take the answer with it.
 func TestAnswerThatHasArrivedIsReadAfterAFailedWrite(t *testing.T) {
-	s := newServer(t)
-	closed := make(chan struct{})
-	s.serve = func(p *peer, r *request) bool {
-		if r.path() == "/last" {
-			p.yes(r)
-			p.cut()
-			close(closed)
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		closed := make(chan struct{})
+		s.serve = func(p *peer, r *request) bool {
+			if r.path() == "/last" {
+				p.yes(r)
+				p.cut()
+				close(closed)
+			}
+			return r.path() == "/last"
 		}
-		return r.path() == "/last"
-	}
-	conns := make(chan *stuckConn, 10)
-	cfg := wire.Config{Servers: []string{s.listen(t)}}
-	cfg.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
-		nc, err := new(net.Dialer).DialContext(ctx, network, address)
-		c := &stuckConn{Conn: nc, waits: make(chan struct{}), failed: make(chan struct{})}
-		conns <- c
-		return c, err
-	}
-	c := open(t, cfg)
-	c.want(t, wire.Connected)
-	nc, p := receive(t, conns), s.next(t)
-	nc.stuck.Store(true)
-	p.event(zk.EventNodeDeleted, "/wakes-the-reader")
-	wait(t, nc.waits)
-	done := newAnswers()
-	c.submit(t, get("/last", done))
-	wait(t, closed)
-	nc.broken.Store(true)
-	c.submit(t, get("/lost", done))
-	want := []string{"/last <nil>", fmt.Sprint("/lost ", jute.ErrConnectionLoss)}
-	got := []string{}
-	for range want {
-		r := receive(t, done)
-		got = append(got, fmt.Sprint(r.Path, " ", r.Err))
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("answers (-want +got):\n%s", diff)
-	}
-	c.await(t, wire.Connected)
+		conns := make(chan *stuckConn, 10)
+		cfg := dialTo(network{"a:1": s})
+		cfg.Dial = func(context.Context, string, string) (net.Conn, error) {
+			c := newStuckConn(s.pipe())
+			conns <- c
+			return c, nil
+		}
+		c := open(t, cfg)
+		c.want(t, wire.Connected)
+		nc, p := receive(t, conns), s.next(t)
+		nc.stuck.Store(true)
+		p.event(zk.EventNodeDeleted, "/wakes-the-reader")
+		wait(t, nc.waits)
+		done := newAnswers()
+		c.submit(t, get("/last", done))
+		wait(t, closed)
+		nc.broken.Store(true)
+		c.submit(t, get("/lost", done))
+		want := []string{"/last <nil>", fmt.Sprint("/lost ", jute.ErrConnectionLoss)}
+		got := []string{}
+		for range want {
+			r := receive(t, done)
+			got = append(got, fmt.Sprint(r.Path, " ", r.Err))
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("answers (-want +got):\n%s", diff)
+		}
+		c.await(t, wire.Connected)
+	})
 }

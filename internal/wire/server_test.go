@@ -96,7 +96,9 @@ func (s *server) pipe() net.Conn {
 }
 
 func (s *server) take(nc net.Conn) {
-	p := &peer{s: s, nc: nc, r: bufio.NewReaderSize(nc, 64<<10), w: bufio.NewWriterSize(nc, 64<<10)}
+	p := &peer{
+		s: s, nc: nc, ended: make(chan struct{}), r: bufio.NewReaderSize(nc, 64<<10), w: bufio.NewWriterSize(nc, 64<<10),
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -145,6 +147,7 @@ type peer struct {
 	r        *bufio.Reader
 	greeting jute.ConnectRequest
 	session  int64
+	ended    chan struct{} // closed when all that was read is served
 
 	mu     sync.Mutex
 	w      *bufio.Writer
@@ -173,6 +176,7 @@ func (r *request) path() string {
 }
 
 func (p *peer) run() {
+	defer close(p.ended)
 	defer func() {
 		_ = p.nc.Close()
 		p.s.mu.Lock()
