@@ -93,7 +93,7 @@ func TestAuthRefusedEndsInAuthFailed(t *testing.T) {
 	client.AddUnhandledErrorListener(onUnhandled(unhandled))
 	recorded := record(client)
 	start(t, client)
-	recorded.want(t, lost)
+	recorded.await(t, lost) // perhaps suspended before: see want
 	wantErr(t, "unhandled", receive(t, unhandled), zk.ErrAuthFailed)
 	ctx := testenv.Context(t)
 	for _, op := range operations {

@@ -31,7 +31,7 @@ func TestCloseLeavesNothingInAnyPhase(t *testing.T) {
 		t.Helper()
 		recorded := record(client)
 		start(t, client)
-		recorded.want(t, want...)
+		recorded.await(t, want...)
 	}
 	tests := []struct {
 		name  string
@@ -138,9 +138,10 @@ func TestCloseLeavesNothingInAnyPhase(t *testing.T) {
 				defer closeClient(t, client)
 				restore := tt.enter(t, client)
 				defer restore()
+				started := client.State() == framework.Started
 				results := newEvents()
 				waiting := make(chan error, 1)
-				if busy && client.State() == framework.Started {
+				if busy && started {
 					for i := range 100 {
 						must(t, client.Create().WithMode(builders.Ephemeral).WithProtection().
 							InBackground(results.callback).ForPath(t.Context(), numbered("/a", i), nil))
@@ -153,7 +154,7 @@ func TestCloseLeavesNothingInAnyPhase(t *testing.T) {
 					close(waiting)
 				}
 				took(t, tt.limit+soon, "Close", func() { must(t, client.Close()) })
-				if busy && client.State() == framework.Started && len(results) != 100 {
+				if busy && started && len(results) != 100 {
 					t.Errorf("%d callbacks, want 100", len(results))
 				}
 				<-waiting
@@ -260,7 +261,8 @@ func TestCloseFromCallbackReturns(t *testing.T) {
 			})
 			wantErr(t, "Close", receive(t, result), framework.ErrCloseTimeout)
 			wantErr(t, "Close again", client.Close(), framework.ErrCloseTimeout)
-			if err := goleak.Find(before); err != nil { // now that the callback is over
+			// Now that the callback is over.
+			if err := goleak.Find(before, proxyLink, proxyPump, serverConn, serverOutbox); err != nil {
 				t.Error(err)
 			}
 		})

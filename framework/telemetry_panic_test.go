@@ -102,19 +102,11 @@ func TestTelemetryBlockedProcessorDelaysNoState(t *testing.T) {
 	p := slow{make(chan struct{}), "create"}
 	client := newClient(t, connect,
 		framework.WithTracerProvider(sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(p))))
-	states := make(chan framework.ConnectionState, 100)
-	client.AddConnectionStateListener(
-		func(_ context.Context, s framework.ConnectionState) { states <- s })
+	recorded := record(client)
 	must(t, client.Start())
 	defer closeClient(t, client)
 	defer close(p.release)
-	want := func(state framework.ConnectionState) {
-		t.Helper()
-		if got := receive(t, states); got != state {
-			t.Fatalf("state %v, want %v", got, state)
-		}
-	}
-	want(framework.Connected)
+	recorded.want(t, connected)
 	held := proxy.Faults().Add(curatortest.Rule{Ops: []string{"create2"}, Action: curatortest.HoldReply})
 	ctx, cancel := context.WithCancel(testenv.Context(t))
 	ended := make(chan error, 1)
@@ -129,7 +121,6 @@ func TestTelemetryBlockedProcessorDelaysNoState(t *testing.T) {
 	held.Release()
 	must(t, removed.Wait(testenv.Context(t)))
 	proxy.Faults().CutAll()
-	want(framework.Suspended)
-	want(framework.Reconnected)
+	recorded.want(t, suspended, reconnected)
 	removed.Release()
 }

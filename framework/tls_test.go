@@ -169,7 +169,7 @@ func TestTLS(t *testing.T) {
 				framework.WithMaxCloseWait(time.Minute), // a handshake may have to read the authorities of the system
 			}, tt.opts...)
 			if tt.ok {
-				opts = append(opts, framework.WithConnectionTimeout(5*time.Second))
+				opts = append(opts, framework.WithConnectionTimeout(patience)) // a busy machine shakes hands slowly
 			}
 			client := newClient(t, tt.connect+chroot, opts...)
 			*tt.conf = tls.Config{} // the client has its own copy
@@ -183,7 +183,7 @@ func TestTLS(t *testing.T) {
 				return
 			}
 			must(t, err)
-			recorded.want(t, connected)
+			recorded.await(t, connected)
 			createEphemeral(t, client, "/mine")
 			proxy.Faults().Cut(client.SessionID())
 			recorded.want(t, suspended, reconnected)
