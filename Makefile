@@ -19,12 +19,13 @@ GORACE ?= atexit_sleep_ms=0
 # pipeline, and with them gRPC, have a build tag.
 TAGS = -tags=otlp
 # The packages that take longest are the first, so that none of them runs alone at the end.
-PACKAGES = ./internal/simulation ./... ./cmd/curator/... ./discovery/grpcresolver/... ./examples/pipeline/... \
+PACKAGES = ./internal/simulation ./recipes/locks ./framework ./recipes/queue ./internal/wire ./recipes/nodes \
+	./recipes/cache ./cmd/curator/... ./internal/model ./... ./discovery/grpcresolver/... ./examples/pipeline/... \
 	./sasl/kerberos/...
 # The packages of the second pass: those that use a server, the longest first. docs/design/tests.md says what it finds in
 # each.
-SECOND = ./recipes/locks ./recipes/queue ./internal/conformance ./framework ./cmd/curator/... ./recipes/leader \
-	./recipes/cache ./recipes/nodes ./interop ./curatortest ./builders ./discovery ./recipes/barrier ./recipes/atomic \
+SECOND = ./recipes/queue ./recipes/locks ./framework ./internal/conformance ./recipes/nodes ./curatortest ./builders \
+	./interop ./cmd/curator/... ./recipes/cache ./recipes/leader ./discovery ./recipes/atomic ./recipes/barrier \
 	./sasl/kerberos ./recipes/shared ./discovery/rest ./docs ./examples/... ./internal/testenv/...
 export GO TAGS TEST PACKAGES SECOND GORACE
 
