@@ -16,6 +16,7 @@ import (
 	"github.com/gocurator/curator/internal/testenv"
 	"github.com/gocurator/curator/recipes/shared"
 	"github.com/gocurator/curator/retry"
+	"github.com/gocurator/curator/zkpath"
 )
 
 // eachFault runs a test with each request of a client lost in turn, or its answer.
@@ -138,9 +139,10 @@ func TestSetWithLostAnswerAndARefusalIsUncertain(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			inScene(t, func(s *scene) {
-				s.write("0")
-				s.must(s.writer.Delete().ForPath(s.ctx, path))
-				err := set(s)
+				// Not a container, which the server removes when it is empty.
+				_, err := s.writer.Create().ForPath(s.ctx, zkpath.Parent(path), nil)
+				s.must(err)
+				err = set(s)
 				s.wantError(err, shared.ErrUncertain)
 				s.wantError(err, zk.ErrNoAuth)
 				if data, _ := s.stored(); data != "1" {
