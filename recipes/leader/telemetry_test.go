@@ -43,7 +43,8 @@ func newScene(t *testing.T, connect string) *scene {
 	return s
 }
 
-// expire ends the session of the client, which does not take it back before: then it would lead again, and lose it again.
+// expire ends the session of the client. It keeps the client from taking the session back before: the client would lead
+// again, and lose that, too.
 func (s *scene) expire(proxy *curatortest.Proxy) {
 	s.t.Helper()
 	defer proxy.Faults().RefuseConnects()()

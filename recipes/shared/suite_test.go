@@ -38,13 +38,14 @@ func inScene(t *testing.T, test func(s *scene)) {
 	})
 }
 
-// patient is a policy that only a bug exhausts. A change waits for a connection once, at its beginning: behind a loss its
-// next tries fail until the client is connected again.
+// patient is a policy that only a bug exhausts. A change waits for a connection once, at its beginning: behind a loss
+// its next tries fail until the client is connected again.
 var patient = retry.NTimes(1000, 10*time.Millisecond)
 
 func (s *scene) newClient(place testenv.Place, opts ...framework.Option) *framework.Client {
 	s.Helper()
-	return testclient.ConnectAt(s, place, s.chroot, append([]framework.Option{framework.WithRetryPolicy(patient)}, opts...)...)
+	opts = append([]framework.Option{framework.WithRetryPolicy(patient)}, opts...)
+	return testclient.ConnectAt(s, place, s.chroot, opts...)
 }
 
 func (s *scene) must(err error) {
