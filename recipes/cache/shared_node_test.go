@@ -4,12 +4,12 @@ import (
 	"context"
 	"fmt"
 	"testing"
-	"time"
 
 	"github.com/go-zookeeper/zk"
 
 	"github.com/gocurator/curator/callbacks"
 	"github.com/gocurator/curator/internal/testenv"
+	"github.com/gocurator/curator/internal/testenv/testclient"
 	"github.com/gocurator/curator/recipes/cache"
 )
 
@@ -127,19 +127,12 @@ func TestPersistentWatcherSharesANodeWithACache(t *testing.T) {
 					}
 				} else {
 					s.must(c.Close())
-					awaitSilence(s)
+					testclient.AwaitSilence(s, s.place.Faults())
 					s.set(root + "/new-3")
 					await(zk.EventNodeChildrenChanged)
 				}
 			})
 		})
-	}
-}
-
-// awaitSilence waits until the client has sent what it has to send in the background.
-func awaitSilence(s *scene) {
-	for before := -1; before != len(s.place.Faults().Trace()); time.Sleep(100 * time.Millisecond) {
-		before = len(s.place.Faults().Trace())
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/framework"
@@ -175,7 +174,5 @@ func (s *scene) settle() {
 		synctest.Wait()
 		return
 	}
-	for last := -1; last != len(s.place.Faults().Trace()); <-time.After(500 * time.Millisecond) {
-		last = len(s.place.Faults().Trace())
-	}
+	testclient.AwaitSilence(s, s.place.Faults())
 }

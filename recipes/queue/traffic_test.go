@@ -12,6 +12,7 @@ import (
 	"github.com/gocurator/curator/curatortest"
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/testenv"
+	"github.com/gocurator/curator/internal/testenv/testclient"
 )
 
 // clientAt returns a client that connects through a place.
@@ -69,46 +70,12 @@ func sum(n map[string]int) (all int) {
 	return all
 }
 
-// silence is how long nothing has to be sent until nobody is expected to send any more. An answer may take longer than
-// that: a request without one is waited for, for some silences, because the answer may be lost.
-const (
-	silence      = 500 * time.Millisecond
-	longestReply = 20 * silence
-)
-
 // awaitSilence waits until all clients have sent what they have to send, and returns the requests since the trace was
 // reset.
 func awaitSilence(tb testing.TB, faults *curatortest.Faults) map[string]int {
 	tb.Helper()
-	ctx := testenv.Context(tb)
-	before, since := -1, time.Now()
-	for {
-		n := sent(faults)
-		if sum(n) != before {
-			before, since = sum(n), time.Now()
-		} else if unanswered(faults) <= 0 || time.Since(since) > longestReply {
-			return n
-		}
-		select {
-		case <-time.After(silence):
-		case <-ctx.Done():
-			tb.Fatalf("requests do not end: %v", n)
-		}
-	}
-}
-
-// unanswered returns the number of requests in a trace that have no answer in it.
-func unanswered(faults *curatortest.Faults) (n int) {
-	for _, e := range faults.Trace() {
-		switch {
-		case e.Xid <= 0, e.Op == "heartbeat":
-		case e.Reply:
-			n--
-		default:
-			n++
-		}
-	}
-	return n
+	testclient.AwaitSilence(tb, faults)
+	return sent(faults)
 }
 
 // inTime returns how long something may take that takes no longer than d. Real time goes on while the machine is busy.
