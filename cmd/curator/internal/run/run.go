@@ -104,7 +104,6 @@ type supervisor struct {
 	destroyAt guard.Time // when a guard that has not done its work is not waited for
 	exited    *int       // the exit code of the command, if the guard has reported it
 	lost      bool       // the guard stops the command because the session is near its end
-	over      bool       // the hold has ended
 }
 
 // Command runs a command until it ends or the hold is lost, and returns when nothing of it is left.
@@ -136,7 +135,7 @@ func Command(client *framework.Client, hold Hold, conf Config) (Outcome, error) 
 func (s *supervisor) supervise(timeout time.Duration, timer *guard.Timer) (Outcome, error) {
 	proofs := time.NewTicker(max(timeout/50, 10*time.Millisecond))
 	defer proofs.Stop()
-	ended := s.hold.Context.Done()
+	ended := s.hold.Context.Done() // nil when that is known
 	for {
 		timer.Set(s.destroyAt)
 		select {
@@ -166,13 +165,13 @@ func (s *supervisor) supervise(timeout time.Duration, timer *guard.Timer) (Outco
 			}
 		case <-ended:
 			// Another one may have it already: the node was deleted, or the server has ended the session early.
-			ended, s.over = nil, true
+			ended = nil
 			s.process.Send(guard.Order{Kill: true})
 			s.destroyAt = min(s.destroyAt, guard.Now().Add(s.Margin/4))
 		case <-timer.C:
 			if guard.Now() >= s.destroyAt {
 				reason := "the guard did not stop it in time"
-				if s.over {
+				if ended == nil {
 					reason = guard.HoldOver + "; " + reason
 				}
 				return s.destroy(reason, true), nil
