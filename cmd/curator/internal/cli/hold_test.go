@@ -273,11 +273,7 @@ func TestLockSessionEndsInTheLine(t *testing.T) {
 		nodes, err := mu.ParticipantNodes(t.Context())
 		return err == nil && len(nodes) == 2
 	}, "the program waits")
-	for _, id := range server.Sessions() {
-		if !slices.Contains(mine, id) {
-			testclient.Must(t, server.ExpireSession(id))
-		}
-	}
+	expireOthers(t, server, mine)
 	testenv.Eventually(t, func() bool {
 		nodes, err := mu.ParticipantNodes(t.Context())
 		return err == nil && len(nodes) == 2

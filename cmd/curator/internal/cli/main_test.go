@@ -5,11 +5,14 @@ import (
 	"context"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/gocurator/curator/cmd/curator/internal/guard"
+	"github.com/gocurator/curator/curatortest"
 	"github.com/gocurator/curator/internal/testenv"
+	"github.com/gocurator/curator/internal/testenv/testclient"
 )
 
 // asProgram makes the program of a test binary: guards and commands inherit it.
@@ -59,4 +62,14 @@ func connected(t *testing.T) (environ []string, connect string) {
 	t.Helper()
 	connect = testenv.ConnectString(t)
 	return []string{"CURATOR_CONNECT=" + connect}, connect
+}
+
+// expireOthers ends the sessions that a server has beside some.
+func expireOthers(t *testing.T, server *curatortest.Server, sessions []int64) {
+	t.Helper()
+	for _, id := range server.Sessions() {
+		if !slices.Contains(sessions, id) {
+			testclient.Must(t, server.ExpireSession(id))
+		}
+	}
 }

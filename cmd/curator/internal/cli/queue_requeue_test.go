@@ -70,11 +70,7 @@ func TestQueueRequeueSessionEnds(t *testing.T) {
 			"CURATOR_CONNECT="+server.ConnectString())
 	}()
 	testclient.Must(t, hold.Wait(testenv.Context(t)))
-	for _, id := range server.Sessions() {
-		if !slices.Contains(mine, id) {
-			testclient.Must(t, server.ExpireSession(id))
-		}
-	}
+	expireOthers(t, server, mine)
 	server.Faults().CutAll()
 	hold.Release()
 	got := <-done
