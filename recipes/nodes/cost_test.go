@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 
 	"github.com/gocurator/curator/builders"
+	"github.com/gocurator/curator/curatortest"
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/testenv"
 	"github.com/gocurator/curator/internal/testenv/testclient"
@@ -168,11 +169,11 @@ func (s *scene) awaitState(state framework.ConnectionState) (wait func()) {
 }
 
 // settle waits until the client has nothing more to ask.
-func (s *scene) settle() {
+func (s *scene) settle(held ...*curatortest.Injection) {
 	s.Helper()
 	if !testenv.Real() {
 		synctest.Wait()
 		return
 	}
-	testclient.AwaitSilence(s, s.place.Faults())
+	testclient.AwaitSilence(s, s.place.Faults(), held...)
 }

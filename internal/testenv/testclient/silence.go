@@ -1,6 +1,7 @@
 package testclient
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -15,9 +16,9 @@ const (
 	longestReply = 20 * silence
 )
 
-// AwaitSilence waits until all clients have sent what they have to send, and have the answers. It does not heed what
-// keeps sessions alive.
-func AwaitSilence(tb testing.TB, faults *curatortest.Faults) {
+// AwaitSilence waits until all clients have sent what they have to send, and have the answers, unless one of held holds
+// answers back. It does not heed what keeps sessions alive.
+func AwaitSilence(tb testing.TB, faults *curatortest.Faults, held ...*curatortest.Injection) {
 	tb.Helper()
 	ctx := testenv.Context(tb)
 	for before, since := -1, time.Now(); ; {
@@ -35,7 +36,7 @@ func AwaitSilence(tb testing.TB, faults *curatortest.Faults) {
 		switch {
 		case requests != before:
 			before, since = requests, time.Now()
-		case open <= 0, time.Since(since) > longestReply:
+		case open <= 0, slices.ContainsFunc(held, holds), time.Since(since) > longestReply:
 			return
 		}
 		select {
@@ -45,3 +46,5 @@ func AwaitSilence(tb testing.TB, faults *curatortest.Faults) {
 		}
 	}
 }
+
+func holds(in *curatortest.Injection) bool { return in.Hits() > 0 }
