@@ -23,13 +23,11 @@ type pipeline = context.Context
 
 // connection is the part of a reconciler that a new connection changes.
 type connection struct {
-	watcher *callbacks.Watcher // of the one-shot watches
-	shared  *callbacks.Watcher // of the recursive watches: a removal of one kind leaves the other, also on one path
-	flight  pipeline           // pipeline of the requests of this connection; nil without a connection
-	session int64              // of the last flight; noSession when it has ended
-	oneShot bool               // the servers have only one-shot watches
-	behind  bool               // the server may not know yet what a create without an answer has done
-	syncing bool               // a sync is under way
+	flight  pipeline // pipeline of the requests of this connection; nil without a connection
+	session int64    // of the last flight; noSession when it has ended
+	oneShot bool     // the servers have only one-shot watches
+	behind  bool     // the server may not know yet what a create without an answer has done
+	syncing bool     // a sync is under way
 }
 
 // noSession is the id of no session.
@@ -38,11 +36,12 @@ const noSession = -1
 // parent is the parent of desired nodes.
 type parent struct {
 	path      string
-	count     int  // of its desired nodes
-	watching  bool // a recursive watch is set in this session
-	asked     bool // it is requested
-	unwatched bool // the servers refuse the watch: its nodes have one-shot watches
-	creating  bool // it is being created
+	watcher   *callbacks.Watcher // of the recursive watch; that of a later parent with this path is another one
+	count     int                // of its desired nodes
+	watching  bool               // a recursive watch is set in this session
+	asked     bool               // it is requested
+	unwatched bool               // the servers refuse the watch: its nodes have one-shot watches
+	creating  bool               // it is being created
 }
 
 // parentOf returns the parent of a path. The caller holds mu.
@@ -50,7 +49,7 @@ func (r *Reconciler) parentOf(path string) *parent {
 	above := zkpath.Parent(path)
 	p := r.parents[above]
 	if p == nil {
-		p = &parent{path: above}
+		p = &parent{path: above, watcher: r.newWatcher()}
 		r.parents[above] = p
 	}
 	return p
@@ -62,12 +61,18 @@ func (r *Reconciler) leave(n *Node) {
 	if p.count--; p.count == 0 {
 		delete(r.parents, p.path)
 		if (p.watching || p.asked) && !r.closed {
-			r.unwatch(r.shared, p.path)
+			r.unwatch(p.watcher, p.path)
 		}
 	}
 	if n.watched && n.named && !r.closed {
-		r.unwatch(r.watcher, n.path)
+		r.unwatch(n.watcher, n.path)
 	}
+}
+
+// newWatcher returns a watcher for one watch. No two watches share one, also if one comes after the other: the removal
+// of the first may be tried again on the next connection, when the second is set.
+func (r *Reconciler) newWatcher() *callbacks.Watcher {
+	return callbacks.NewWatcher(func(_ context.Context, ev zk.Event) { r.locked(func() { r.hint(ev) }) })
 }
 
 // unwatch removes a watch in the background. It does not block.
@@ -218,7 +223,7 @@ func (r *Reconciler) watch(sends []func()) []func() {
 		}
 		p.asked = true
 		sends = append(sends, func() {
-			r.submit(flight, r.client.Watches().Add().UsingWatcher(r.shared), p.path, func(ev callbacks.Event) {
+			r.submit(flight, r.client.Watches().Add().UsingWatcher(p.watcher), p.path, func(ev callbacks.Event) {
 				r.watchAnswered(flight, p, ev.Err)
 			})
 		})
@@ -232,7 +237,7 @@ func (r *Reconciler) watchAnswered(flight pipeline, p *parent, err error) {
 	case err == nil:
 		p.watching, p.asked = true, false
 		if p.count == 0 { // left meanwhile
-			r.unwatch(r.shared, p.path)
+			r.unwatch(p.watcher, p.path)
 		}
 	case errors.Is(err, framework.ErrUnimplemented):
 		r.watchOneShot()

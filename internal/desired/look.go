@@ -52,6 +52,9 @@ func (r *Reconciler) lookMany(nodes []*Node) (send func()) {
 // lookOne reads a node and sets a one-shot watch, if its parent has no recursive one.
 func (r *Reconciler) lookOne(n *Node) (send func()) {
 	flight, session, path, blind, watch := r.flight, r.session, n.path, n.blind, !r.sharesWatch(n.parent)
+	if n.watcher == nil {
+		n.watcher = r.newWatcher()
+	}
 	r.begin(n)
 	r.reads++
 	answered := func(ev callbacks.Event) {
@@ -72,8 +75,8 @@ func (r *Reconciler) lookOne(n *Node) (send func()) {
 			n.watched = true
 			if n.isGone() || n.path != path {
 				n.watched = false
-				if !r.closed && r.byPath[path] == nil {
-					r.unwatch(r.watcher, path)
+				if !r.closed {
+					r.unwatch(n.watcher, path)
 				}
 			}
 		}
@@ -83,11 +86,11 @@ func (r *Reconciler) lookOne(n *Node) (send func()) {
 		var op operation
 		switch {
 		case blind && watch:
-			op = r.client.CheckExists().UsingWatcher(r.watcher)
+			op = r.client.CheckExists().UsingWatcher(n.watcher)
 		case blind:
 			op = r.client.CheckExists()
 		default:
-			op = r.client.GetData().UsingWatcher(r.watcher)
+			op = r.client.GetData().UsingWatcher(n.watcher)
 		}
 		r.submit(flight, op, path, answered)
 	}

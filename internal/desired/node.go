@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/gocurator/curator/builders"
+	"github.com/gocurator/curator/callbacks"
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/errtext"
 	"github.com/gocurator/curator/internal/hook"
@@ -66,8 +67,9 @@ type Node struct {
 	owner     int64
 	version   int32 // of the node; valid while known
 	known     bool
-	blind     bool // we may not read the data
-	watched   bool // a one-shot watch is set in this session
+	blind     bool               // we may not read the data
+	watcher   *callbacks.Watcher // of the one-shot watch; nil before the first
+	watched   bool               // a one-shot watch is set in this session
 	action    action
 	queued    bool
 	busy      bool // a request is under way

@@ -10,7 +10,6 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/gocurator/curator/builders"
-	"github.com/gocurator/curator/callbacks"
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/errtext"
 	"github.com/gocurator/curator/internal/hook"
@@ -81,8 +80,6 @@ func newReconciler(client *framework.Client) *Reconciler {
 	}
 	root := context.Background() //nolint:forbidigo // close cancels it
 	r.ctx, r.cancel = context.WithCancel(hook.Telemetry(client).WithoutSpans(root))
-	onEvent := func(_ context.Context, ev zk.Event) { r.locked(func() { r.hint(ev) }) }
-	r.watcher, r.shared = callbacks.NewWatcher(onEvent), callbacks.NewWatcher(onEvent)
 	return r
 }
 

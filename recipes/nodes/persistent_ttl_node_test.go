@@ -13,6 +13,7 @@ import (
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/testenv"
 	"github.com/gocurator/curator/recipes/nodes"
+	"github.com/gocurator/curator/retry"
 )
 
 const ttlPath = "/tasks/t"
@@ -165,6 +166,30 @@ func TestPersistentTTLNodeLostTouchIsRepeated(t *testing.T) {
 		}
 		s.must(n.Close(s.ctx))
 	})
+}
+
+// The removal of the watch of a closed node is tried again on the next connection, behind the read of the next one.
+func TestPersistentTTLNodeStartedWhileWatchIsRemoved(t *testing.T) {
+	inScene(t, func(s *scene) {
+		start := func() *nodes.PersistentTTLNode {
+			n := nodes.NewPersistentTTLNode(s.client, ttlPath, 10*time.Hour, nil)
+			s.must(n.Start())
+			s.must(n.WaitForInitialCreate(s.ctx))
+			s.settle()
+			return n
+		}
+		one := start()
+		lost := s.place.Faults().Add(curatortest.Rule{
+			Ops: []string{"removeWatches", "checkWatches"}, Count: 1, Action: curatortest.CutBefore,
+		})
+		s.must(one.Close(s.ctx))
+		s.must(lost.Wait(s.ctx))
+		start()
+		s.awaitRemovalOfWatch()
+		s.settle()
+		s.must(s.reader.Delete().ForPath(s.ctx, ttlPath+"/touch"))
+		testenv.Eventually(s, func() bool { _, stat := s.get(ttlPath + "/touch"); return stat != nil }, "created again")
+	}, framework.WithRetryPolicy(retry.Forever(time.Second)))
 }
 
 // The node has its ACL also if its child was to be created first.

@@ -3,8 +3,10 @@ package nodes_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/go-zookeeper/zk"
 
@@ -14,6 +16,7 @@ import (
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/testenv"
 	"github.com/gocurator/curator/recipes/nodes"
+	"github.com/gocurator/curator/retry"
 )
 
 // The client refuses the recursive watch because too many operations are pending. It is requested again.
@@ -30,7 +33,7 @@ func TestPersistentNodeWatchRefusedAsTooManyPending(t *testing.T) {
 			s.must(n.Start())
 			all = append(all, n)
 		}
-		s.settle()
+		s.settle(gate)
 		gate.Remove()
 		for _, n := range all {
 			s.must(n.WaitForInitialCreate(s.ctx))
@@ -65,52 +68,72 @@ func TestPersistentNodeDeletedBeforeSharedWatch(t *testing.T) {
 	})
 }
 
-// The watches of closed nodes are removed while others are started.
+// The watches of closed nodes are removed while others are started. The removal may be tried again on the next
+// connection, behind what sets the watches of the others.
 func TestPersistentNodeStartedWhileWatchIsRemoved(t *testing.T) {
 	for _, count := range []int{1, 10} {
-		for _, same := range []bool{false, true} {
+		for _, prefix := range []string{"", "x"} {
 			for _, action := range []curatortest.Action{curatortest.HoldRequest, curatortest.HoldReply} {
-				t.Run(fmt.Sprint(count, same, action), func(t *testing.T) {
-					inScene(t, func(s *scene) {
-						start := func(prefix string) (all []*nodes.PersistentNode) {
-							for i := range count {
-								n := nodes.NewPersistentNode(s.client, fmt.Sprintf("/members/%s%d", prefix, i), builders.Ephemeral, nil)
-								s.must(n.Start())
-								all = append(all, n)
-							}
-							return all
-						}
-						one := start("")
-						for _, n := range one {
-							s.must(n.WaitForInitialCreate(s.ctx))
-						}
-						s.settle()
-						in := s.place.Faults().Add(curatortest.Rule{
-							Ops: []string{"removeWatches", "checkWatches"}, Count: 1, MayMiss: true, Action: action,
-						})
-						var wg sync.WaitGroup
-						for _, n := range one {
-							wg.Go(func() { s.must(n.Close(s.ctx)) })
-						}
-						wg.Wait()
-						prefix := ""
-						if !same {
-							prefix = "x"
-						}
-						two := start(prefix)
-						s.settle()
-						in.Remove()
-						for _, n := range two {
-							s.must(n.WaitForInitialCreate(s.ctx))
-						}
-						s.settle()
-						s.must(s.reader.Delete().ForPath(s.ctx, "/members/"+prefix+"0"))
-						s.awaitOwned("/members/"+prefix+"0", "")
+				for _, cut := range []bool{false, true} {
+					t.Run(fmt.Sprintf("%d %q %v %t", count, prefix, action, cut), func(t *testing.T) {
+						inScene(t, func(s *scene) {
+							s.startWhileWatchIsRemoved(count, prefix, action, cut)
+						}, framework.WithRetryPolicy(retry.Forever(time.Second)))
 					})
-				})
+				}
 			}
 		}
 	}
+}
+
+func (s *scene) startWhileWatchIsRemoved(count int, prefix string, action curatortest.Action, cut bool) {
+	start := func(prefix string) (all []*nodes.PersistentNode) {
+		for i := range count {
+			n := nodes.NewPersistentNode(s.client, fmt.Sprintf("/members/%s%d", prefix, i), builders.Ephemeral, nil)
+			s.must(n.Start())
+			all = append(all, n)
+		}
+		return all
+	}
+	one := start("")
+	for _, n := range one {
+		s.must(n.WaitForInitialCreate(s.ctx))
+	}
+	s.settle()
+	in := s.place.Faults().Add(curatortest.Rule{
+		Ops: []string{"removeWatches", "checkWatches"}, Count: 1, MayMiss: true, Action: action,
+	})
+	var wg sync.WaitGroup
+	for _, n := range one {
+		wg.Go(func() { s.must(n.Close(s.ctx)) })
+	}
+	wg.Wait()
+	two := start(prefix)
+	s.settle(in)
+	if cut {
+		s.place.Faults().ResetTrace()
+		s.place.Faults().CutAll()
+	}
+	in.Remove()
+	for _, n := range two {
+		s.must(n.WaitForInitialCreate(s.ctx))
+	}
+	if cut && in.Hits() > 0 {
+		s.awaitRemovalOfWatch()
+	}
+	s.settle()
+	s.must(s.reader.Delete().ForPath(s.ctx, "/members/"+prefix+"0"))
+	s.awaitOwned("/members/"+prefix+"0", "")
+}
+
+// awaitRemovalOfWatch waits until a removal has an answer.
+func (s *scene) awaitRemovalOfWatch() {
+	s.Helper()
+	testenv.Eventually(s, func() bool {
+		return slices.ContainsFunc(s.place.Faults().Trace(), func(e curatortest.TraceEntry) bool {
+			return e.Reply && (e.Op == "removeWatches" || e.Op == "checkWatches")
+		})
+	}, "the removal of a watch")
 }
 
 // The last node is closed while the client has too many pending operations. The next one is not paused.
@@ -123,9 +146,9 @@ func TestPersistentNodeStartedAfterPausedOne(t *testing.T) {
 		}
 		n := nodes.NewPersistentNode(s.client, keptPath, builders.Ephemeral, nil)
 		s.must(n.Start())
-		s.settle()
+		s.settle(gate)
 		s.must(n.Close(s.ctx))
-		s.settle()
+		s.settle(gate)
 		gate.Remove()
 		s.settle()
 		s.ephemeral("/members/b", "")
