@@ -168,7 +168,7 @@ func (s *scene) awaitState(state framework.ConnectionState) (wait func()) {
 	return testclient.AwaitState(s.ctx, s, s.client, state)
 }
 
-// settle waits until the client has nothing more to ask.
+// settle waits until the client has nothing more to ask, or cannot ask more while a rule holds an answer back.
 func (s *scene) settle(held ...*curatortest.Injection) {
 	s.Helper()
 	if !testenv.Real() {
