@@ -23,11 +23,13 @@ type pipeline = context.Context
 
 // connection is the part of a reconciler that a new connection changes.
 type connection struct {
-	flight  pipeline // pipeline of the requests of this connection; nil without a connection
-	session int64    // of the last flight; noSession when it has ended
-	oneShot bool     // the servers have only one-shot watches
-	behind  bool     // the server may not know yet what a create without an answer has done
-	syncing bool     // a sync is under way
+	watcher *callbacks.Watcher // of the next one-shot watches
+	shared  *callbacks.Watcher // of the next recursive watches: a removal of one kind leaves the other, also on one path
+	flight  pipeline           // pipeline of the requests of this connection; nil without a connection
+	session int64              // of the last flight; noSession when it has ended
+	oneShot bool               // the servers have only one-shot watches
+	behind  bool               // the server may not know yet what a create without an answer has done
+	syncing bool               // a sync is under way
 }
 
 // noSession is the id of no session.
@@ -36,7 +38,7 @@ const noSession = -1
 // parent is the parent of desired nodes.
 type parent struct {
 	path      string
-	watcher   *callbacks.Watcher // of the recursive watch; that of a later parent with this path is another one
+	watcher   *callbacks.Watcher // of the recursive watch
 	count     int                // of its desired nodes
 	watching  bool               // a recursive watch is set in this session
 	asked     bool               // it is requested
@@ -49,7 +51,7 @@ func (r *Reconciler) parentOf(path string) *parent {
 	above := zkpath.Parent(path)
 	p := r.parents[above]
 	if p == nil {
-		p = &parent{path: above, watcher: r.newWatcher()}
+		p = &parent{path: above, watcher: r.shared}
 		r.parents[above] = p
 	}
 	return p
@@ -69,14 +71,20 @@ func (r *Reconciler) leave(n *Node) {
 	}
 }
 
-// newWatcher returns a watcher for one watch. No two watches share one, also if one comes after the other: the removal
-// of the first may be tried again on the next connection, when the second is set.
+// newWatcher returns a watcher. Each gets all session events, so there are few.
 func (r *Reconciler) newWatcher() *callbacks.Watcher {
 	return callbacks.NewWatcher(func(_ context.Context, ev zk.Event) { r.locked(func() { r.hint(ev) }) })
 }
 
-// unwatch removes a watch in the background. It does not block.
+// unwatch removes a watch in the background. It does not block. The next watches have another watcher: the removal may
+// be tried again on the next connection, when one of them is set on the same path. The caller holds mu.
 func (r *Reconciler) unwatch(w *callbacks.Watcher, path string) {
+	switch w {
+	case r.watcher:
+		r.watcher = r.newWatcher()
+	case r.shared:
+		r.shared = r.newWatcher()
+	}
 	_ = r.client.Watches().Remove(w).Guaranteed().Quietly().InBackground(waitqueue.Ignore).
 		WithUnhandledErrorListener(ignoreError).ForPath(r.ctx, path)
 }

@@ -53,7 +53,7 @@ func (r *Reconciler) lookMany(nodes []*Node) (send func()) {
 func (r *Reconciler) lookOne(n *Node) (send func()) {
 	flight, session, path, blind, watch := r.flight, r.session, n.path, n.blind, !r.sharesWatch(n.parent)
 	if n.watcher == nil {
-		n.watcher = r.newWatcher()
+		n.watcher = r.watcher
 	}
 	r.begin(n)
 	r.reads++

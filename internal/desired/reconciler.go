@@ -80,6 +80,7 @@ func newReconciler(client *framework.Client) *Reconciler {
 	}
 	root := context.Background() //nolint:forbidigo // close cancels it
 	r.ctx, r.cancel = context.WithCancel(hook.Telemetry(client).WithoutSpans(root))
+	r.watcher, r.shared = r.newWatcher(), r.newWatcher()
 	return r
 }
 
