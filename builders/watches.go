@@ -37,7 +37,8 @@ type Watches struct{ env *environment }
 // newer. The watch survives reconnects, but sends no events for changes during an outage: read the state again then.
 func (w Watches) Add() AddWatch { return AddWatch{env: w.env, mode: PersistentRecursiveWatch} }
 
-// Remove builds the removal of one watcher.
+// Remove builds the removal of one watcher. While it is under way, watch the same path with another watcher only: a
+// removal that is tried again on the next connection also removes what its watcher has set meanwhile.
 func (w Watches) Remove(watcher *callbacks.Watcher) RemoveWatches {
 	return RemoveWatches{env: w.env, watcher: watcher, one: true, typ: AnyWatches}
 }
