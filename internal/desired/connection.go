@@ -28,6 +28,7 @@ type connection struct {
 	flight  pipeline           // pipeline of the requests of this connection; nil without a connection
 	session int64              // of the last flight; noSession when it has ended
 	oneShot bool               // the servers have only one-shot watches
+	down    bool               // the last state was one without a connection
 	behind  bool               // the server may not know yet what a create without an answer has done
 	syncing bool               // a sync is under way
 }
@@ -137,9 +138,14 @@ func (r *Reconciler) sessionLost() {
 // stateChanged handles the states of the connection. They are in no order with the events of the watches, and are
 // needed while no watch may have events. The caller holds mu.
 func (r *Reconciler) stateChanged(state framework.ConnectionState) {
-	if state == framework.Lost && !(r.client.IsConnected() && r.client.SessionID() == r.session) { // or it comes late
+	wasDown := r.down
+	r.down = !state.IsConnected()
+	switch {
+	case state == framework.Lost && !(r.client.IsConnected() && r.client.SessionID() == r.session): // or it comes late
 		r.session = noSession // the client may still show the one that has ended
 		r.sessionLost()
+	case wasDown && state != framework.Suspended: // the flight has begun behind the loss, before this state came
+		return
 	}
 	for _, p := range r.parents {
 		if p.watching { // the watch receives all session events

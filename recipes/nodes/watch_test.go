@@ -136,6 +136,35 @@ func (s *scene) awaitRemovalOfWatch() {
 	}, "the removal of a watch")
 }
 
+// A listener of the program holds the state of the new connection back, until the watch is requested there.
+func TestPersistentNodeLateStateRequestsNothingTwice(t *testing.T) {
+	inScene(t, func(s *scene) {
+		reconnected, release := make(chan struct{}), make(chan struct{})
+		s.client.AddConnectionStateListener(func(_ context.Context, state framework.ConnectionState) {
+			if state == framework.Reconnected {
+				close(reconnected)
+				<-release
+			}
+		})
+		s.startMany(10)
+		s.settle()
+		s.place.Faults().ResetTrace()
+		held := s.place.Faults().Add(curatortest.Rule{Ops: []string{"addWatch"}, Count: 1, Action: curatortest.HoldReply})
+		s.must(s.client.Reset())
+		<-reconnected
+		s.must(nodes.NewPersistentNode(s.client, "/other", builders.Ephemeral, nil).Start())
+		s.must(held.Wait(s.ctx))
+		close(release)
+		s.settle(held)
+		held.Remove()
+		s.awaitMembers(10)
+		s.settle()
+		if counts, _ := s.requests(); counts["addWatch"] != 1 {
+			s.Errorf("the watch is requested twice: %v", counts)
+		}
+	})
+}
+
 // The last node is closed while the client has too many pending operations. The next one is not paused.
 func TestPersistentNodeStartedAfterPausedOne(t *testing.T) {
 	inScene(t, func(s *scene) {
