@@ -119,11 +119,14 @@ var outages = map[string]func(o *outage){
 	"Background operations are given up": func(o *outage) {
 		o.newClient(framework.WithRetryPolicy(retry.NTimes(0, time.Second)))
 		o.connect()
-		o.server.Faults().Add(curatortest.Rule{Ops: []string{"getData"}, Action: curatortest.CutBefore, Count: 1})
+		held := o.server.Faults().Add(curatortest.Rule{Ops: []string{"getData"}, Action: curatortest.HoldReply})
+		defer held.Release()
 		got := make(chan error)
 		note := func(_ context.Context, ev callbacks.Event) { got <- ev.Err }
 		o.must(o.client.GetData().InBackground(note).ForPath(o.Context(), "/a"))
 		o.must(o.client.GetData().InBackground(nil).ForPath(o.Context(), "/b"))
+		synctest.Wait() // both are sent
+		o.server.Faults().CutAll()
 		if err := <-got; !errors.Is(err, framework.ErrConnectionLoss) {
 			o.Errorf("the callback got %v", err)
 		}
