@@ -207,12 +207,17 @@ func TestPersistentNodeUnreadableLeavesNoWatch(t *testing.T) {
 		n := nodes.NewPersistentNode(s.client, keptPath, builders.Ephemeral, []byte("one"), unreadable)
 		s.start(n)
 		s.settle()
-		in := s.place.Faults().Add(curatortest.Rule{
-			Ops: []string{"multi"}, Skip: 1, Action: curatortest.ReplyError, Err: zk.ErrNoAuth,
+		set := s.place.Faults().Add(curatortest.Rule{Ops: []string{"multi"}, Count: 1, Action: curatortest.HoldRequest})
+		refused := make(chan error, 1)
+		go func() { refused <- n.SetData(s.ctx, []byte("two")) }()
+		s.must(set.Wait(s.ctx))
+		create := s.place.Faults().Add(curatortest.Rule{
+			Ops: []string{"multi"}, Action: curatortest.ReplyError, Err: zk.ErrNoAuth,
 		})
 		s.must(s.reader.Delete().ForPath(s.ctx, keptPath))
-		s.wantErr(n.SetData(s.ctx, []byte("two")), zk.ErrNoAuth)
-		in.Remove()
+		set.Remove()
+		s.wantErr(<-refused, zk.ErrNoAuth)
+		create.Remove()
 		s.must(n.Close(s.ctx))
 		s.settle()
 		if watches := s.client.Health().Watches; watches > 0 {

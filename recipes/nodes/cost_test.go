@@ -18,18 +18,43 @@ import (
 	"github.com/gocurator/curator/zkpath"
 )
 
-// startMany starts ephemeral nodes of one parent and waits until they are there.
+// startMany starts ephemeral nodes of one parent at once and waits until they are there.
 func (s *scene) startMany(count int) []*nodes.PersistentNode {
+	s.Helper()
+	atOnce := s.holdAnswers()
+	all := s.startAll(count)
+	atOnce()
+	s.awaitCreated(all)
+	return all
+}
+
+// startAll starts ephemeral nodes of one parent.
+func (s *scene) startAll(count int) []*nodes.PersistentNode {
 	s.Helper()
 	all := make([]*nodes.PersistentNode, count)
 	for i := range all {
 		all[i] = nodes.NewPersistentNode(s.client, fmt.Sprintf("/members/%04d", i), builders.Ephemeral, []byte("data"))
 		s.must(all[i].Start())
 	}
+	return all
+}
+
+func (s *scene) awaitCreated(all []*nodes.PersistentNode) {
+	s.Helper()
 	for _, n := range all {
 		s.must(n.WaitForInitialCreate(s.ctx))
 	}
-	return all
+}
+
+// holdAnswers holds the answers to the client back, so that the nodes which are started meanwhile are sent together,
+// however slow the test is.
+func (s *scene) holdAnswers() (release func()) {
+	held := s.place.Faults().Add(curatortest.Rule{SessionID: s.client.SessionID(), Count: 1, Action: curatortest.HoldReply})
+	return func() {
+		s.Helper()
+		s.must(held.Wait(s.ctx))
+		held.Remove()
+	}
 }
 
 // requests returns the numbers of requests since the last call, by their names.

@@ -102,7 +102,8 @@ func TestPersistentNodeSessionLostFaultAtEachRequest(t *testing.T) {
 func TestPersistentNodeManyFaultAtEachRequest(t *testing.T) {
 	t.Parallel()
 	forEachFault(t, nil, func(s *scene) {
-		all := s.startMany(20)
+		all := s.startAll(20)
+		s.awaitCreated(all)
 		s.must(s.reader.Delete().ForPath(s.ctx, "/members/0003"))
 		s.awaitOwned("/members/0003", "data")
 		s.reset()

@@ -147,6 +147,7 @@ func TestPersistentNodeRefusedAmongHundred(t *testing.T) {
 		s.must(s.reader.CreateContainers(s.ctx, "/members"))
 		s.requests()
 		var all []*nodes.PersistentNode
+		atOnce := s.holdAnswers()
 		for i := range 100 {
 			var opts []nodes.NodeOption
 			if i == 50 {
@@ -156,6 +157,7 @@ func TestPersistentNodeRefusedAmongHundred(t *testing.T) {
 			s.must(n.Start())
 			all = append(all, n)
 		}
+		atOnce()
 		for i, n := range all {
 			if i != 50 {
 				s.must(n.WaitForInitialCreate(s.ctx))

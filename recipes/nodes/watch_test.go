@@ -152,6 +152,7 @@ func TestPersistentNodeLateStateRequestsNothingTwice(t *testing.T) {
 		held := s.place.Faults().Add(curatortest.Rule{Ops: []string{"addWatch"}, Count: 1, Action: curatortest.HoldReply})
 		s.must(s.client.Reset())
 		<-reconnected
+		s.settle() // the watches have the events of the session
 		s.must(nodes.NewPersistentNode(s.client, "/other", builders.Ephemeral, nil).Start())
 		s.must(held.Wait(s.ctx))
 		close(release)
