@@ -104,13 +104,13 @@ func (h *holdCommand) serve(ctx context.Context, path, address, id string, valid
 		}
 	})
 	defer remove()
+	h.event(run.Event{Event: "listening", Address: listener.Addr().String()}) // before "leading"
 	if err := s.latch.Start(); err != nil {
 		return err
 	}
 	server := &http.Server{Handler: s.handler(), ReadTimeout: readTimeout}
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
-	h.event(run.Event{Event: "listening", Address: listener.Addr().String()})
 
 	select {
 	case err = <-served:
