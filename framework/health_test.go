@@ -20,8 +20,9 @@ func TestHealthDuringLifeCycle(t *testing.T) {
 	if h := client.Health(); h != (framework.Health{}) {
 		t.Errorf("before the start: %+v", h)
 	}
+	states := record(client)
 	start(t, client)
-	must(t, client.BlockUntilConnected(ctx))
+	states.want(t, connected)
 	h := client.Health()
 	if h.Life != framework.Started || h.State != framework.Connected || h.Server != proxy.Addr() ||
 		h.SessionID != client.SessionID() || h.LastAnswer.IsZero() {
@@ -52,7 +53,6 @@ func TestHealthDuringLifeCycle(t *testing.T) {
 		t.Errorf("drained: %+v", h)
 	}
 
-	states := record(client)
 	restore := outage(proxy)
 	states.want(t, suspended)
 	must(t, client.CheckExists().InBackground(results.callback).ForPath(ctx, "/"))

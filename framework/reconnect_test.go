@@ -325,7 +325,7 @@ func TestDialer(t *testing.T) {
 	recorded.want(t, suspended)
 	refuse.Store(false)
 	recorded.want(t, reconnected)
-	if n := dialed.Load(); n != 2 {
+	if n := dialed.Load(); n < 2 { // more on a busy machine: see want
 		t.Errorf("dialed %d times, want 2", n)
 	}
 	recorded.end(t, client)

@@ -140,6 +140,9 @@ func refusedAtOnce(t *testing.T, addr, says string, opts ...framework.Option) {
 	closeClient(t, client)
 	var about []string
 	for line := range strings.Lines(log.String()) {
+		if strings.Contains(line, "no answer") { // of a first try that a busy machine is too slow for
+			continue
+		}
 		if strings.Contains(line, "refuse") || strings.Contains(line, "connect") {
 			about = append(about, line)
 		}

@@ -58,13 +58,18 @@ func (d *driver) wantOperations(tb testing.TB, want ...string) {
 	}
 }
 
-// awaitEvents waits until d got these events, and no others.
+// awaitEvents waits until d got these events, and no others but those of tries to connect that a busy machine is too
+// slow for.
 func (d *driver) awaitEvents(tb testing.TB, want ...string) {
 	tb.Helper()
 	var got []string
 	testenv.Eventually(tb, func() bool {
 		_, more := d.take()
-		got = append(got, more...)
+		for _, event := range more {
+			if n := len(got); event != "Disconnected 1" || n < len(want) && want[n] == event {
+				got = append(got, event)
+			}
+		}
 		return len(got) >= len(want)
 	}, fmt.Sprint("events ", want))
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -229,7 +234,11 @@ func TestAdvancedDriverReplacesSimpleOne(t *testing.T) {
 		framework.WithPathFormatter(func(string) string { return "" }))
 	session := client.SessionID()
 	want := tracing.EventTrace{Name: "SyncConnected", SessionID: session}
-	if diff := cmp.Diff(want, receive(t, d.marks)); diff != "" {
+	first := receive(t, d.marks)
+	for first.Name == "Disconnected" { // of a slow first try
+		first = receive(t, d.marks)
+	}
+	if diff := cmp.Diff(want, first); diff != "" {
 		t.Errorf("event (-want +got):\n%s", diff)
 	}
 	if first := receive(t, d.traces); first.Name != "blockUntilConnectedOrTimedOut" || first.ResponseChildren != -1 {
