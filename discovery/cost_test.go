@@ -7,6 +7,7 @@ import (
 
 	"github.com/gocurator/curator/curatortest"
 	"github.com/gocurator/curator/internal/testenv"
+	"github.com/gocurator/curator/internal/testenv/testclient"
 )
 
 // wantRequests says that the client has sent at most so many requests since the last call, and returns how many of each
@@ -40,17 +41,14 @@ func TestRequestsOfAThousandInstances(t *testing.T) {
 		ended, cancel := context.WithCancel(s.ctx)
 		cancel()
 		var all []order
-		held := s.place.Faults().Add(curatortest.Rule{ // so that all are sent together, however slow this loop is
-			SessionID: s.client.SessionID(), Count: 1, Action: curatortest.HoldReply,
-		})
+		atOnce := testclient.HoldAnswers(s, s.place.Faults(), s.client)
 		for n := range names * each {
 			one := orders(fmt.Sprint(n/names), "eu")
 			one.Name = fmt.Sprintf("service-%02d", n%names)
 			all = append(all, one)
 			_ = d.Register(ended, one)
 		}
-		s.must(held.Wait(s.ctx))
-		held.Remove()
+		atOnce()
 		await := func() {
 			t.Helper()
 			testenv.Eventually(s, func() bool {
@@ -77,12 +75,11 @@ func TestRequestsOfAThousandInstances(t *testing.T) {
 		if counts := s.wantRequests(20, "a new connection"); counts["multi"] > 0 {
 			t.Errorf("a new connection writes: %v", counts)
 		}
-		const renewal = 170 // a late event of the last session may send the watches once more
 		s.expire()
 		await()
-		s.wantRequests(renewal, "a new session")
+		s.wantRequests(120, "a new session")
 		s.reset()
 		await()
-		s.wantRequests(renewal, "a session beside the last one")
+		s.wantRequests(120, "a session beside the last one")
 	})
 }

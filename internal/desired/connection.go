@@ -11,6 +11,7 @@ import (
 	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/callbacks"
 	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/internal/hook"
 	"github.com/gocurator/curator/internal/waitqueue"
 	"github.com/gocurator/curator/zkpath"
 )
@@ -28,7 +29,6 @@ type connection struct {
 	flight  pipeline           // pipeline of the requests of this connection; nil without a connection
 	session int64              // of the last flight; noSession when it has ended
 	oneShot bool               // the servers have only one-shot watches
-	down    bool               // the last state was one without a connection
 	behind  bool               // the server may not know yet what a create without an answer has done
 	syncing bool               // a sync is under way
 }
@@ -138,21 +138,19 @@ func (r *Reconciler) sessionLost() {
 // stateChanged handles the states of the connection. They are in no order with the events of the watches, and are
 // needed while no watch may have events. The caller holds mu.
 func (r *Reconciler) stateChanged(state framework.ConnectionState) {
-	wasDown := r.down
-	r.down = !state.IsConnected()
-	switch {
-	case state == framework.Lost && !(r.client.IsConnected() && r.client.SessionID() == r.session): // or it comes late
+	if state == framework.Lost && !(r.client.IsConnected() && r.client.SessionID() == r.session) { // or it comes late
 		r.session = noSession // the client may still show the one that has ended
 		r.sessionLost()
-	case wasDown && state != framework.Suspended: // the flight has begun behind the loss, before this state came
-		return
 	}
-	for _, p := range r.parents {
-		if p.watching { // the watch receives all session events
-			return
-		}
+	r.connectionChanged()
+}
+
+// connectionChanged ends the flight of a connection that is lost. A state or an event may come so late that the flight
+// is already that of the next connection. The caller holds mu.
+func (r *Reconciler) connectionChanged() {
+	if r.flight != nil && !hook.IsPipelineLive(r.flight) {
+		r.flight = nil
 	}
-	r.flight = nil
 }
 
 // hint handles an event of a watch. The caller holds mu.
@@ -160,7 +158,7 @@ func (r *Reconciler) hint(ev zk.Event) {
 	switch {
 	case ev.Type == zk.EventSession:
 		if ev.State != zk.StateHasSession {
-			r.flight = nil
+			r.connectionChanged()
 		}
 		return
 	case ev.Type == zk.EventNotWatching && errors.Is(ev.Err, framework.ErrUnimplemented):

@@ -202,7 +202,6 @@ func (r *Reconciler) run(before, done chan struct{}) {
 		r.mu.Lock()
 		if r.closed || len(r.nodes) == 0 {
 			r.running, r.flight, r.todo, r.later, r.due, r.paused = false, nil, nil, nil, time.Time{}, false
-			r.down = false // nobody listens to the states any more
 			r.mu.Unlock()
 			return
 		}

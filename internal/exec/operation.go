@@ -477,6 +477,12 @@ func WithFlight(ctx context.Context) context.Context {
 	return context.WithValue(ctx, singleAttemptKey{}, new(wire.Flight))
 }
 
+// IsFlightLive reports whether the operations of a context from WithFlight have begun on a connection that is not lost.
+func IsFlightLive(ctx context.Context) bool {
+	f, _ := ctx.Value(singleAttemptKey{}).(*wire.Flight)
+	return f != nil && f.IsLive()
+}
+
 // WithRetries returns a context whose operations are retried, also if an outer loop retries those of ctx.
 func WithRetries(ctx context.Context) context.Context {
 	if !IsSingleAttempt(ctx) {

@@ -35,6 +35,9 @@ var (
 	// OutOfFence returns a context whose operations a fenced client sends without its fence. It is for a recipe that
 	// clears away nodes of its own: nobody else would, as long as the session lasts.
 	OutOfFence func(ctx context.Context) context.Context
+	// IsPipelineLive reports whether the operations of a context from builders.Pipelined have begun on a connection that
+	// is not lost. The states of a client and the session events of its watches may come long after a loss.
+	IsPipelineLive func(ctx context.Context) bool
 	// JoinFences returns one fence of several, a builders.TransactionOperation of a slice of them. They may be of clients
 	// with different chroots.
 	JoinFences func(fences any) (fence any)

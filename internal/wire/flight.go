@@ -6,6 +6,19 @@ import "sync/atomic"
 // refused, so the requests that took effect are a prefix of the submitted ones. The zero value is ready.
 type Flight struct{ on atomic.Pointer[link] }
 
+// IsLive reports whether the flight has a connection, and requests can still travel on it. It is false before a signal of
+// the loss of the connection is given to anybody.
+func (f *Flight) IsLive() bool {
+	l := f.on.Load()
+	if l == nil {
+		return false
+	}
+	c := l.c
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.end == nil && c.link == l && !l.dead
+}
+
 // accepts reports whether a request of the flight may travel on l.
 func (f *Flight) accepts(l *link) bool {
 	return f == nil || f.on.CompareAndSwap(nil, l) || f.on.Load() == l

@@ -21,7 +21,7 @@ import (
 // startMany starts ephemeral nodes of one parent at once and waits until they are there.
 func (s *scene) startMany(count int) []*nodes.PersistentNode {
 	s.Helper()
-	atOnce := s.holdAnswers()
+	atOnce := testclient.HoldAnswers(s, s.place.Faults(), s.client)
 	all := s.startAll(count)
 	atOnce()
 	s.awaitCreated(all)
@@ -43,17 +43,6 @@ func (s *scene) awaitCreated(all []*nodes.PersistentNode) {
 	s.Helper()
 	for _, n := range all {
 		s.must(n.WaitForInitialCreate(s.ctx))
-	}
-}
-
-// holdAnswers holds the answers to the client back, so that the nodes which are started meanwhile are sent together,
-// however slow the test is.
-func (s *scene) holdAnswers() (release func()) {
-	held := s.place.Faults().Add(curatortest.Rule{SessionID: s.client.SessionID(), Count: 1, Action: curatortest.HoldReply})
-	return func() {
-		s.Helper()
-		s.must(held.Wait(s.ctx))
-		held.Remove()
 	}
 }
 

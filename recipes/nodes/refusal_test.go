@@ -13,6 +13,7 @@ import (
 	"github.com/gocurator/curator/curatortest"
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/testenv"
+	"github.com/gocurator/curator/internal/testenv/testclient"
 	"github.com/gocurator/curator/recipes/nodes"
 )
 
@@ -147,7 +148,7 @@ func TestPersistentNodeRefusedAmongHundred(t *testing.T) {
 		s.must(s.reader.CreateContainers(s.ctx, "/members"))
 		s.requests()
 		var all []*nodes.PersistentNode
-		atOnce := s.holdAnswers()
+		atOnce := testclient.HoldAnswers(s, s.place.Faults(), s.client)
 		for i := range 100 {
 			var opts []nodes.NodeOption
 			if i == 50 {

@@ -149,10 +149,11 @@ func TestPersistentNodeLateStateRequestsNothingTwice(t *testing.T) {
 		s.startMany(10)
 		s.settle()
 		s.place.Faults().ResetTrace()
-		held := s.place.Faults().Add(curatortest.Rule{Ops: []string{"addWatch"}, Count: 1, Action: curatortest.HoldReply})
+		held := s.place.Faults().Add(curatortest.Rule{
+			Ops: []string{"addWatch"}, Count: 1, Action: curatortest.HoldReply,
+		})
 		s.must(s.client.Reset())
 		<-reconnected
-		s.settle() // the watches have the events of the session
 		s.must(nodes.NewPersistentNode(s.client, "/other", builders.Ephemeral, nil).Start())
 		s.must(held.Wait(s.ctx))
 		close(release)
