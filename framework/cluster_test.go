@@ -168,7 +168,7 @@ func (e ensemble) readOnlyFirst(t *testing.T) {
 	client := newClient(t, e.connectString(), framework.WithReadOnly(), framework.WithEnsembleTracker())
 	recorded := record(client)
 	start(t, client)
-	recorded.await(t, readOnly) // perhaps suspended before: see want
+	recorded.want(t, readOnly)
 	session := client.Session()
 	if exists(t, client, "/none") {
 		t.Error("/none exists")

@@ -326,7 +326,7 @@ func TestDialer(t *testing.T) {
 	refuse.Store(false)
 	recorded.want(t, reconnected)
 	if n := dialed.Load(); n < 2 { // more on a busy machine: see want
-		t.Errorf("dialed %d times, want 2", n)
+		t.Errorf("dialed %d times, want at least 2", n)
 	}
 	recorded.end(t, client)
 }

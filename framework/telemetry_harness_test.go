@@ -40,6 +40,16 @@ func wantValues(tb testing.TB, o *observe.Observer, metric, want string) {
 	}
 }
 
+// stateChanges returns the counted changes of the state. In real time a slow first try may have added one: replaced has
+// what it has then made of a line, and the line.
+func stateChanges(tb testing.TB, o *observe.Observer, replaced ...string) string {
+	changes := o.Values(tb, "curator.connection.state_changes")
+	if testenv.Real() {
+		changes = strings.NewReplacer(replaced...).Replace(changes)
+	}
+	return changes
+}
+
 // awaitSpans waits for the end of spans that no callback reports.
 func awaitSpans(tb testing.TB, o *observe.Observer, name string, n int) {
 	tb.Helper()
