@@ -4,13 +4,14 @@ import (
 	"context"
 
 	"github.com/gocurator/curator/internal/exec"
+	"github.com/gocurator/curator/internal/wire"
 )
 
 // Pipelined returns a context for a pipeline of operations: each is tried once, all on one connection. After the loss
 // of that connection, operations that are submitted later fail with [ErrNotSent], also on another connection. So the
 // operations that took effect are a prefix of the submitted ones, and the others can be submitted again in their order,
 // in another pipeline.
-func Pipelined(ctx context.Context) context.Context { return exec.WithFlight(ctx) }
+func Pipelined(ctx context.Context) context.Context { return exec.WithFlight(ctx, new(wire.Flight)) }
 
 // OutOfFlight returns a context whose operations follow the retry policy of their client, outside of any pipeline or
 // retry loop of ctx. Use it for operations that outlive these.

@@ -490,6 +490,21 @@ func (c *connection) currentSession() *Session {
 	return c.session
 }
 
+// flight returns a flight on the connection that was published last, and its session; 0 if that is lost.
+func (c *connection) flight() (*wire.Flight, int64) {
+	c.checkClock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed || !c.state.IsConnected() {
+		return nil, 0
+	}
+	flight := c.current.Load().Flight()
+	if flight == nil { // which is to be published
+		return nil, 0
+	}
+	return flight, c.session.id
+}
+
 // checkClock ends the session if its time is over. The timer of tick may be late after a suspension of the machine.
 func (c *connection) checkClock() {
 	c.mu.Lock()

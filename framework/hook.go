@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/gocurator/curator/builders"
+	"github.com/gocurator/curator/internal/exec"
 	"github.com/gocurator/curator/internal/hook"
 	"github.com/gocurator/curator/internal/telemetry"
 	"github.com/gocurator/curator/internal/usercode"
@@ -26,6 +27,10 @@ func init() {
 			return c.core.telemetry
 		}
 		return nil // constructors of recipes check their path before their client
+	}
+	hook.PipelinedNow = func(ctx context.Context, client any) (context.Context, int64) {
+		flight, session := client.(*Client).core.connection.flight()
+		return exec.WithFlight(ctx, flight), session
 	}
 	hook.AwaitConnection = func(ctx context.Context, client any) error {
 		return client.(*Client).awaitConnection(ctx, true)

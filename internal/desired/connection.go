@@ -98,10 +98,10 @@ func (r *Reconciler) sharesWatch(p *parent) bool {
 // connect begins to send on a new connection. In a new session no watch is set and no node is ours. In the same session
 // a recursive watch has missed events, and a one-shot watch has not. The caller holds mu.
 func (r *Reconciler) connect() {
-	if r.flight != nil || !r.client.IsConnected() {
+	if r.flight != nil {
 		return
 	}
-	session := r.client.SessionID()
+	flight, session := hook.PipelinedNow(r.ctx, r.client)
 	if session == 0 {
 		return
 	}
@@ -110,7 +110,7 @@ func (r *Reconciler) connect() {
 		r.sessions[session] = true
 		r.sessionLost()
 	}
-	r.flight, r.syncing = builders.Pipelined(r.ctx), false
+	r.flight, r.syncing = flight, false
 	for _, p := range r.parents {
 		p.asked, p.creating = false, false
 	}

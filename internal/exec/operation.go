@@ -472,12 +472,12 @@ func WithSingleAttempt(ctx context.Context) context.Context {
 	return context.WithValue(ctx, singleAttemptKey{}, (*wire.Flight)(nil))
 }
 
-// WithFlight returns a context whose operations have one attempt each, all on the same connection.
-func WithFlight(ctx context.Context) context.Context {
-	return context.WithValue(ctx, singleAttemptKey{}, new(wire.Flight))
+// WithFlight returns a context whose operations have one attempt each, all on the connection of f.
+func WithFlight(ctx context.Context, f *wire.Flight) context.Context {
+	return context.WithValue(ctx, singleAttemptKey{}, f)
 }
 
-// IsFlightLive reports whether the operations of a context from WithFlight have begun on a connection that is not lost.
+// IsFlightLive reports whether the operations of a context from WithFlight have a connection that is not lost.
 func IsFlightLive(ctx context.Context) bool {
 	f, _ := ctx.Value(singleAttemptKey{}).(*wire.Flight)
 	return f != nil && f.IsLive()

@@ -35,8 +35,8 @@ var (
 	// OutOfFence returns a context whose operations a fenced client sends without its fence. It is for a recipe that
 	// clears away nodes of its own: nobody else would, as long as the session lasts.
 	OutOfFence func(ctx context.Context) context.Context
-	// IsPipelineLive reports whether the operations of a context from builders.Pipelined have begun on a connection that
-	// is not lost. The states of a client and the session events of its watches may come long after a loss.
+	// IsPipelineLive reports whether the operations of a context from PipelinedNow travel on a connection that is not
+	// lost. The states of a client and the session events of its watches may come long after a loss.
 	IsPipelineLive func(ctx context.Context) bool
 	// JoinFences returns one fence of several, a builders.TransactionOperation of a slice of them. They may be of clients
 	// with different chroots.
@@ -57,6 +57,9 @@ var (
 	// The client calls stop when it is closed, before its operations end, and waits until done is closed. There is one
 	// such value for each client.
 	Attached func(client any, create func() (value any, stop func() (done <-chan struct{}))) (value any)
+	// PipelinedNow is builders.Pipelined, on the connection that the client has now. It returns the session of that, 0
+	// without a connection.
+	PipelinedNow func(ctx context.Context, client any) (pipeline context.Context, session int64)
 	// AwaitConnection is a client's BlockUntilConnected for a recipe, which goes on after a refusal of the login that
 	// passes: it waits until a server accepts it.
 	AwaitConnection func(ctx context.Context, client any) error
