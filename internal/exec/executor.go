@@ -329,7 +329,8 @@ func (e *Executor) submit(op *Operation, inline bool) (bool, error) {
 		return false, nil // it ends behind those that began before it
 	}
 	op.sendOn(conn) // before the answer can come
-	err := conn.Submit(&op.wire, inline)
+	// Others may have been parked since send has looked, and the next connection stand already.
+	err := conn.SubmitUnless(&e.holding, &op.wire, inline)
 	if err == nil {
 		return true, nil
 	}

@@ -3,6 +3,7 @@ package exec_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -96,6 +97,46 @@ func TestUnsentOfAnOldSessionIsSentBeforeWhatIsSubmittedLater(t *testing.T) {
 		if len(paths) < 2 || paths[len(paths)-1] != "/new" {
 			t.Errorf("%d requests in the next session, the first %q, the last %q: the newest has overtaken", len(paths),
 				paths[0], paths[len(paths)-1])
+		}
+	})
+}
+
+// A goroutine that submits may find nothing parked, and be slow: what an earlier connection has not sent comes first then,
+// too.
+func TestUnsentIsSentBeforeWhatIsBeingSubmitted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := start(t, everySecond(0), true)
+		held := f.holding()
+		for range 400 {
+			if err := f.Go(context.Background(), &newSteps("/old").Operation); err != nil {
+				t.Fatal(err)
+			}
+		}
+		synctest.Wait()
+		held.Store(false)
+		already := len(f.server.paths())
+		submitted := make(chan struct{})
+		f.onUp = func() { <-submitted }
+		var asked atomic.Int32
+		f.onConn = func() {
+			if asked.Add(1) != 2 { // the first time it is accepted, the second time it is about to be sent
+				return
+			}
+			f.server.cutAll()
+			synctest.Wait()
+			for !f.conn.Load().IsConnected() { // until the next one stands, which the executor does not know yet
+				<-time.After(time.Millisecond)
+			}
+		}
+		if err := f.Go(context.Background(), &newSteps("/new").Operation); err != nil {
+			t.Fatal(err)
+		}
+		close(submitted)
+		<-time.After(time.Minute)
+		paths := f.server.paths()[already:]
+		if len(paths) < 2 || paths[len(paths)-1] != "/new" {
+			t.Errorf("%d requests on the next connection, the newest is number %d: it has overtaken", len(paths),
+				slices.Index(paths, "/new"))
 		}
 	})
 }

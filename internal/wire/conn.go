@@ -265,14 +265,19 @@ func (c *Conn) UpdateServers(servers []string) {
 // otherwise the reason of the session's end. wait
 // means that the caller waits for the answer: it then writes by itself if no other goroutine is writing, which saves a
 // switch to another goroutine.
-func (c *Conn) Submit(r *Request, wait bool) error {
+func (c *Conn) Submit(r *Request, wait bool) error { return c.SubmitUnless(nil, r, wait) }
+
+// SubmitUnless is Submit, and returns ErrNotConnected while held is true: older requests wait, which OnUnsent has given
+// back before this connection stood. held may be nil.
+func (c *Conn) SubmitUnless(held *atomic.Bool, r *Request, wait bool) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.end != nil {
 		return c.end
 	}
 	l := c.link
-	if l == nil || l.dead || !r.Flight.accepts(l) { // on a dead connection nothing would complete it
+	isHeld := held != nil && held.Load()
+	if l == nil || l.dead || isHeld || !r.Flight.accepts(l) { // on a dead connection nothing would complete it
 		if refusal := c.hosts.refusal(); refusal != nil {
 			return refusal
 		}
