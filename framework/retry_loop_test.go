@@ -121,13 +121,16 @@ func TestCallWithRetryNestedSharesOuterLoop(t *testing.T) {
 	t.Parallel()
 	policy := &counting{Policy: retry.NTimes(2, 30*time.Millisecond)}
 	proxy, connect := newProxy(t)
-	client := connectClient(t, connect, framework.WithRetryPolicy(policy))
+	client, states := connectRecorded(t, connect, framework.WithRetryPolicy(policy))
 	proxy.Faults().Add(curatortest.Rule{Ops: []string{"getData"}, Action: curatortest.CutBefore})
 	outer, middle, inner := 0, 0, 0
 	err := client.CallWithRetry(testenv.Context(t), func(ctx context.Context) error {
 		outer++
 		return client.CallWithRetry(ctx, func(ctx context.Context) error {
 			middle++
+			if middle > 1 { // the answer that is lost comes before the state: a try behind it would find no connection
+				states.want(t, suspended, reconnected)
+			}
 			if err := client.BlockUntilConnected(ctx); err != nil {
 				return err
 			}
