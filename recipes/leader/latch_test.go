@@ -179,12 +179,15 @@ func TestLatchWithoutParticipantsHasNoLeader(t *testing.T) {
 // over keeps its path and token while the latch lines up anew.
 func TestLatchSessionExpiredLosesLeadershipAndQueuesAgain(t *testing.T) {
 	connect := testenv.ConnectString(t)
-	client := newClient(t, connect)
+	proxy, proxied := proxyBeside(t, connect)
+	client := newClient(t, proxied)
 	first, events := startLatch(t, client, "first")
 	l := events.want(true).Leadership
 	second, eventsOfSecond := startLatch(t, newClient(t, connect), "second")
 	awaitParticipants(t, first, 2)
+	restore := proxy.Faults().RefuseConnects() // it does not take the session back before, and lead again with its node
 	must(t, testenv.Server(t).ExpireSession(client.SessionID()))
+	restore()
 	<-l.Context().Done()
 	if cause := context.Cause(l.Context()); !errors.Is(cause, leader.ErrLeadershipLost) {
 		t.Errorf("cause %v", cause)
