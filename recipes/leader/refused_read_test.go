@@ -164,7 +164,7 @@ func TestParticipantThrottledKeepsPlace(t *testing.T) {
 		testenv.Eventually(t, func() bool {
 			var err error
 			before, err = direct.GetChildren().ForPath(ctx, electionPath)
-			return err == nil && len(before) == 2 && testclient.KnowsItsNode(proxy.Faults())
+			return err == nil && len(before) == 2 && answered(proxy, "getData") >= 1 // its watch is set
 		}, "it waits")
 		throttled := proxy.Faults().Add(curatortest.Rule{
 			Ops: []string{"getData", "getChildren2"}, Count: 10, Action: curatortest.ReplyError, Err: jute.ErrThrottledOp,
