@@ -24,7 +24,7 @@ func entering(
 	s = newBarrier(t)
 	client, faults = s.proxied(opts...)
 	c = s.later(s.member(client, "b", 2).Enter)
-	s.awaitWatch("ready")
+	s.awaitWatch("b") // set a moment after the first look is complete
 	s.settle(client)
 	return s, client, faults, c
 }
