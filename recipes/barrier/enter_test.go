@@ -440,6 +440,7 @@ func TestEnterCancelledLeavesNothing(t *testing.T) {
 	s.put("c")
 	s.put("ready")
 	c.returns()
+	s.settle(client) // it has listed for Leave, and watches ready
 	s.take("b", "c", "ready")
 	s.awaitNothing()
 }
