@@ -271,7 +271,8 @@ func TestSharedValueReadsAgainAfterRefusal(t *testing.T) {
 func TestTrySetValueOfProcessThatMayNotReadIsError(t *testing.T) {
 	t.Parallel()
 	inScene(t, func(s *scene) {
-		v := s.start(s.client, "1")
+		s.write("1") // a value that creates its node may read it once more
+		v := s.start(s.client, "0")
 		before := v.VersionedValue()
 		refusal := s.place.Faults().Add(curatortest.Rule{
 			Ops: []string{"getData"}, Action: curatortest.ReplyError, Err: zk.ErrNoAuth,
