@@ -44,12 +44,14 @@ func (silent) Printf(string, ...any) {}
 
 func newSession(tb testing.TB, addrs ...string) *session {
 	tb.Helper()
-	conn, events, err := zk.Connect(addrs, 30*time.Second, zk.WithLogger(silent{}), zk.WithLogInfo(false))
+	events := make(chan zk.Event, 1000) // the library's own has room for six, and drops the others
+	conn, own, err := zk.Connect(addrs, 30*time.Second, zk.WithLogger(silent{}), zk.WithLogInfo(false),
+		zk.WithEventCallback(func(ev zk.Event) { events <- ev }))
 	must(tb, err)
 	s := &session{conn, events}
 	tb.Cleanup(func() {
 		conn.Close()
-		for range events { // until its goroutines have ended
+		for range own { // until its goroutines have ended
 		}
 	})
 	s.await(tb, zk.StateHasSession)
