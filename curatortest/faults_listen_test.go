@@ -132,11 +132,11 @@ func TestListensAgainOnlyBeforeTheEnd(t *testing.T) {
 }
 
 func TestPortInUse(t *testing.T) {
+	addr := freeAddrs(t, 1)[0] // no connection of another gets its port
 	synctest.Test(t, func(t *testing.T) {
 		f := curatortest.NewFaults(nil)
-		l, err := net.Listen("tcp", "127.0.0.1:0")
+		l, err := net.Listen("tcp", addr)
 		must(t, err)
-		addr := l.Addr().String()
 		if err := f.Listen(addr); !errors.Is(err, syscall.EADDRINUSE) {
 			t.Errorf("got %v", err)
 		}
