@@ -111,7 +111,7 @@ func TestCloseWithAServerThatDoesNotReadIsBounded(t *testing.T) {
 	}
 	const closeWait = 300 * time.Millisecond
 	c := open(t, wire.Config{Servers: []string{s.listen(t)}, CloseWait: closeWait})
-	c.want(t, wire.Connected)
+	c.await(t, wire.Connected)
 	done := newAnswers()
 	for n := range 100 {
 		r := numbered(n, done)
@@ -206,7 +206,7 @@ func TestCloseRightAwayAndOften(t *testing.T) {
 			runtime.Gosched()
 		}
 		if i%4 == 3 {
-			c.want(t, wire.Connected)
+			c.await(t, wire.Connected)
 		}
 		var wg sync.WaitGroup
 		start := time.Now()
@@ -350,7 +350,7 @@ func TestEverythingAcceptedIsAnsweredWhenCloseReturns(t *testing.T) {
 	address := s.listen(t)
 	for range 10 {
 		c := open(t, wire.Config{Servers: []string{address}})
-		c.want(t, wire.Connected)
+		c.await(t, wire.Connected)
 		var accepted, answered atomic.Int64
 		var wg sync.WaitGroup
 		enough := make(chan struct{})

@@ -333,8 +333,8 @@ func TestNothingOfAnExpiredSessionIsSentInAnother(t *testing.T) {
 	const total = wire.MaxInFlight + 2000
 	address := s.listen(t)
 	c := open(t, wire.Config{Servers: []string{address}})
-	c.want(t, wire.Connected)
-	p := s.next(t)
+	c.await(t, wire.Connected)
+	p := s.peerOf(t, c)
 	done := newAnswers()
 	for n := range total {
 		c.submit(t, numbered(n, done))
@@ -349,14 +349,11 @@ func TestNothingOfAnExpiredSessionIsSentInAnother(t *testing.T) {
 	wait(t, p.ended) // it has served what it had read
 	before := len(arrived.all())
 	next := open(t, wire.Config{Servers: []string{address}}) // the next session
-	next.want(t, wire.Connected)
+	next.await(t, wire.Connected)
 	if r := next.Submit(numbered(total, done), true); r != nil {
 		t.Fatal(r)
 	}
-	p = s.next(t)
-	for p.greeting.SessionID != 0 { // the one that said that the first session was gone
-		p = s.next(t)
-	}
+	p = s.peerOf(t, next) // behind the one that said that the first session was gone
 	s.cutAll()
 	next.await(t, wire.Expired)
 	wait(t, p.ended)

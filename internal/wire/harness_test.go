@@ -79,12 +79,12 @@ func dialTo(n network) wire.Config {
 	return cfg
 }
 
-// connect opens a Conn to s over TCP and waits until it stands.
+// connect opens a Conn to s over TCP and waits until it stands. In real time a first try may be too slow, and given up.
 func connect(tb testing.TB, s *server) (*client, *peer) {
 	tb.Helper()
 	c := open(tb, wire.Config{Servers: []string{s.listen(tb)}})
-	c.want(tb, wire.Connected)
-	return c, s.next(tb)
+	c.await(tb, wire.Connected)
+	return c, s.peerOf(tb, c)
 }
 
 // connectPiped opens a Conn to s in memory and waits until it stands.

@@ -27,7 +27,7 @@ func TestSmallLimitOfRepliesHolds(t *testing.T) {
 	cfg := dialTo(network{"a:1": s})
 	cfg.MaxReply = limit
 	c := open(t, cfg)
-	c.want(t, wire.Connected)
+	c.await(t, wire.Connected)
 	for range 3 {
 		if r := c.ask(t, get("/large", nil)); !errors.Is(r.Err, wire.ErrReplyTooLarge) {
 			t.Errorf("large: %v, want %v", r.Err, wire.ErrReplyTooLarge)

@@ -57,7 +57,7 @@ func TestLengthAloneTakesNoMemory(t *testing.T) {
 			for range clients {
 				c := open(t, wire.Config{Servers: []string{address}, CloseWait: time.Millisecond})
 				if tt.greet {
-					c.want(t, wire.Connected)
+					c.await(t, wire.Connected)
 					c.submit(t, get("/n", handlerFunc(func(*wire.Request) {})))
 				}
 				s.next(t)
@@ -151,7 +151,7 @@ func TestReplyOverTheLimitFailsItsOwnRequest(t *testing.T) {
 			return r.path() == "/large"
 		}
 		c := open(t, wire.Config{Servers: []string{s.listen(t)}, MaxReply: limit})
-		c.want(t, wire.Connected)
+		c.await(t, wire.Connected)
 		done := newAnswers()
 		w := newWatcher()
 		requests := []*wire.Request{get("/a", done), watch(jute.OpGetData, "/large", w, done), get("/b", done)}
@@ -194,7 +194,7 @@ func TestReplyOverTheLimitLeavesNoWatch(t *testing.T) {
 		return false
 	}
 	c := open(t, wire.Config{Servers: []string{s.listen(t)}, MaxReply: 50_000})
-	c.want(t, wire.Connected)
+	c.await(t, wire.Connected)
 	if r := c.ask(t, watch(jute.OpGetData, "/n", newWatcher(), nil)); !errors.Is(r.Err, wire.ErrReplyTooLarge) {
 		t.Fatal(r.Err)
 	}

@@ -178,7 +178,7 @@ func TestAnswersKeepTheirOrderAcrossLosses(t *testing.T) {
 	}
 	address := s.listen(t)
 	c := open(t, wire.Config{Servers: []string{address}})
-	c.want(t, wire.Connected)
+	c.await(t, wire.Connected)
 
 	var accepted atomic.Int64
 	var reported, wrong, lost int // of the reader

@@ -134,7 +134,7 @@ func TestManyWatchesOfDistinctPathsOutliveAConnection(t *testing.T) {
 	p.cut()
 	c.want(t, wire.Disconnected)
 	c.want(t, wire.Connected)
-	next := s.next(t)
+	next := s.peerOf(t, c)
 	for i := range n {
 		next.event(zk.EventNodeDataChanged, "/n"+strconv.Itoa(i))
 	}

@@ -262,7 +262,7 @@ func TestWhatIsSubmittedDuringAWriteIsWrittenAtOnce(t *testing.T) {
 	s := newServer(t)
 	cfg, writes, gate := gated(t, s)
 	c := open(t, cfg)
-	c.want(t, wire.Connected)
+	c.await(t, wire.Connected)
 
 	before := writes.Load()
 	gate.Lock()
@@ -284,7 +284,7 @@ func TestCallerThatWaitsWritesItself(t *testing.T) {
 	s := newServer(t)
 	cfg, writes, _ := gated(t, s)
 	c := open(t, cfg)
-	c.want(t, wire.Connected)
+	c.await(t, wire.Connected)
 	done := newAnswers()
 	for n := range 100 {
 		before := writes.Load()
@@ -341,7 +341,7 @@ func TestCallerThatWaitsDoesNotWriteForOthersWithoutEnd(t *testing.T) {
 		}}, err
 	}
 	c = open(t, cfg)
-	c.want(t, wire.Connected)
+	c.await(t, wire.Connected)
 	busy.Store(true)
 	defer busy.Store(false)
 	returned := make(chan struct{})
@@ -375,7 +375,7 @@ func TestCallerThatWaitsIsNotHeldUpByAServerThatDoesNotRead(t *testing.T) {
 		return true
 	}
 	c := open(t, wire.Config{Servers: []string{s.listen(t)}, SessionTimeout: 3 * patience, CloseWait: 1})
-	c.want(t, wire.Connected)
+	c.await(t, wire.Connected)
 	returned := make(chan struct{})
 	go func() {
 		defer close(returned)

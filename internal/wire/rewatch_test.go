@@ -166,8 +166,8 @@ func TestRequestsFollowManyWatches(t *testing.T) {
 	for range watches {
 		receive(t, set)
 	}
-	c.want(t, wire.Connected)
-	s.next(t).cut()
+	c.await(t, wire.Connected)
+	s.peerOf(t, c).cut()
 	if r := receive(t, done); r.Err != nil {
 		t.Error(r.Err)
 	}
@@ -632,8 +632,8 @@ func TestRemovalOnTheWire(t *testing.T) {
 				return r.Op != jute.OpCloseSession
 			}
 			c := open(t, wire.Config{Servers: []string{s.listen(t)}, Chroot: "/base"})
-			c.want(t, wire.Connected)
-			p := s.next(t)
+			c.await(t, wire.Connected)
+			p := s.peerOf(t, c)
 			done := newAnswers()
 			var onWire []string
 			answer := func(n int) { // in order, when all n have arrived

@@ -115,6 +115,16 @@ func (s *server) next(tb testing.TB) *peer {
 	return receive(tb, s.peers)
 }
 
+// peerOf returns the next peer that has the session of c, past those of tries that c has given up.
+func (s *server) peerOf(tb testing.TB, c *client) *peer {
+	tb.Helper()
+	for {
+		if p := s.next(tb); p.session == c.SessionID() {
+			return p
+		}
+	}
+}
+
 func (s *server) newSession() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
