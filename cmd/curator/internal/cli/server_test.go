@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 
@@ -99,10 +100,11 @@ func TestServerObeysLines(t *testing.T) {
 	c := startServer(t)
 	client := testclient.Connect(t, c.ready.Connect)
 	session := output.Session(client.SessionID())
-	if got := c.do("state"); len(got.Servers) != 1 || !got.Servers[0].Leads || got.Servers[0].Connections != 1 ||
-		len(got.Sessions) != 1 || got.Sessions[0] != session {
+	// A first try that took too long has left a session, and perhaps its connection for a while.
+	if got := c.do("state"); len(got.Servers) != 1 || !got.Servers[0].Leads || !slices.Contains(got.Sessions, session) {
 		t.Errorf("state: %+v", got)
 	}
+	testenv.Eventually(t, func() bool { return c.do("state").Servers[0].Connections == 1 }, "one connection")
 
 	// The reply to a create is lost: the client finds the node, and there is one.
 	id := c.do("lose-reply op=create,create2 path=/p/**").ID
