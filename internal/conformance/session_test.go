@@ -100,17 +100,22 @@ func (c *conn) tryWatch(tb testing.TB, path string) bool {
 
 func pingKeeps(t stage) {
 	const timeout, pause = 3 * time.Second, 300 * time.Millisecond
-	witness, c := connect(t, t.addr, sessionTimeout), connect(t, t.addr, timeout)
-	c.create(t, "/kept", ephemeral)
+	witness := connect(t, t.addr, sessionTimeout)
+	c, last := shortSession(t, t.addr, witness, "/kept", timeout)
 	tick := time.NewTicker(pause)
 	defer tick.Stop()
-	var last time.Time
-	for range (timeout + timeout/2) / pause {
+	for pings := 0; pings < int((timeout+timeout/2)/pause); {
 		<-tick.C
-		last = time.Now()
-		c.ping(t)
+		before := time.Now()
+		if a, err := c.request(&jute.Request{Op: jute.OpPing}); err == nil && a.Code == jute.CodeOK {
+			pings, last = pings+1, before
+			continue
+		}
+		lasted(t, last, timeout)
+		witness.awaitDeleted(t, "/kept")
+		pings = 0
+		c, last = shortSession(t, t.addr, witness, "/kept", timeout)
 	}
-	witness.watch(t, "/kept")
 	if gone := witness.awaitDeleted(t, "/kept"); gone.Sub(last) < timeout-pause {
 		t.Errorf("the session ended %v after the last ping", gone.Sub(last))
 	}
