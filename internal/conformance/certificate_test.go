@@ -273,16 +273,13 @@ func startSecure(t *testing.T, a *authority, server tls.Certificate) string {
 	writePEM(t, store, &pem.Block{Type: "PRIVATE KEY", Bytes: key},
 		&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate[0]})
 	writePEM(t, roots, &pem.Block{Type: "CERTIFICATE", Bytes: a.cert.Raw})
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	addr := freeAddr(t)
+	_, port, err := net.SplitHostPort(addr)
 	if err != nil {
 		t.Fatal(err)
 	}
-	port := l.Addr().(*net.TCPAddr).Port
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
 	real, err := curatortest.NewRealServer(
-		curatortest.WithConfig("secureClientPort", fmt.Sprint(port)),
+		curatortest.WithConfig("secureClientPort", port),
 		curatortest.WithConfig("serverCnxnFactory", "org.apache.zookeeper.server.NettyServerCnxnFactory"),
 		curatortest.WithConfig("ssl.keyStore.location", store), curatortest.WithConfig("ssl.keyStore.type", "PEM"),
 		curatortest.WithConfig("ssl.trustStore.location", roots), curatortest.WithConfig("ssl.trustStore.type", "PEM"))
@@ -294,7 +291,6 @@ func startSecure(t *testing.T, a *authority, server tls.Certificate) string {
 			t.Error(err)
 		}
 	})
-	addr := fmt.Sprintf("127.0.0.1:%d", port)
 	testenv.Eventually(t, func() bool { // the server opens its secure port behind the other one
 		nc, err := net.Dial("tcp", addr)
 		if err == nil {
@@ -302,6 +298,26 @@ func startSecure(t *testing.T, a *authority, server tls.Certificate) string {
 		}
 		return err == nil
 	}, "the secure port")
+	return addr
+}
+
+// freeAddr returns an address that neither a connection nor a server of another test gets: it is below the ephemeral
+// ports, and held as curatortest holds its own.
+func freeAddr(t *testing.T) string {
+	t.Helper()
+	server, err := curatortest.NewServer()
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := server.Addr()
+	if err := server.Close(); err != nil {
+		t.Fatal(err)
+	}
+	held, err := net.ListenPacket("udp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { held.Close() }) //nolint:errcheck // nothing was sent
 	return addr
 }
 
