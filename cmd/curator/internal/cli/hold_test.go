@@ -449,11 +449,13 @@ func TestLockCommandDiesWithTheGuard(t *testing.T) {
 func TestLockCodeOfACommandThatEndedBeforeTheLoss(t *testing.T) {
 	environ, connect := connected(t)
 	client := testclient.Connect(t, connect)
+	deaf, may := filepath.Join(t.TempDir(), "deaf"), filepath.Join(t.TempDir(), "may")
 	p := launch(t, environ, "", "lock", "--json", "--grace", "4s", "/l", "--", "sh", "-c",
-		`setsid sh -c 'trap "" TERM; : >"$0"; sleep 600' "$0" & while ! [ -e "$0" ]; do sleep 0.01; done; exit 3`,
-		filepath.Join(t.TempDir(), "deaf"))
+		`setsid sh -c 'trap "" TERM; : >"$0"; sleep 600' "$0" &
+		while ! [ -e "$0" ] || ! [ -e "$1" ]; do sleep 0.01; done; exit 3`, deaf, may)
 	path := p.await("acquired").Path
 	stopped := parentOf(t, p.await("started").PID)
+	testclient.Must(t, os.WriteFile(may, nil, 0o600)) // its parent is known
 	p.await("exited")
 	testclient.Must(t, syscall.Kill(stopped, syscall.SIGSTOP))
 	testclient.Must(t, client.Delete().ForPath(t.Context(), path))
