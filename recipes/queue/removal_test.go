@@ -19,7 +19,7 @@ import (
 // it.
 func TestItemIsConsumedBesideOneThatAnotherTakes(t *testing.T) {
 	t.Parallel()
-	together, lost, reported := consumeBesideAnother(t, 0)
+	together, lost, reported := consumeBesideAnother(t, false)
 	if diff := cmp.Diff(together[1:], lost); diff != "" || reported != 0 {
 		t.Errorf("not consumed (-want +got), with %d reported:\n%s", reported, diff)
 	}
@@ -28,15 +28,16 @@ func TestItemIsConsumedBesideOneThatAnotherTakes(t *testing.T) {
 // When they are removed one by one after that and the answers are lost, each that is not consumed is reported.
 func TestRemovalOneByOneWithLostReplyIsReported(t *testing.T) {
 	t.Parallel()
-	together, lost, reported := consumeBesideAnother(t, curatortest.CutAfter)
+	together, lost, reported := consumeBesideAnother(t, true)
 	if diff := cmp.Diff(together, lost); diff != "" || reported != len(lost) {
 		t.Errorf("not consumed (-want +got), with %d reported:\n%s", reported, diff)
 	}
 }
 
-// consumeBesideAnother has a consumer remove two items together of which another takes the last, and the action done to
-// the first removal after that. It returns the two, what was not consumed, and how many times that was reported.
-func consumeBesideAnother(t *testing.T, action curatortest.Action) (together, lost []string, reported int) {
+// consumeBesideAnother has a consumer remove two items together of which another takes the last, and the answers to
+// their removals one by one be lost if cut. It returns the two, what was not consumed, and how many times that was
+// reported.
+func consumeBesideAnother(t *testing.T, cut bool) (together, lost []string, reported int) {
 	t.Helper()
 	ctx, chroot := testenv.Context(t), testenv.Chroot(t)
 	direct := testenv.Addr(t) + chroot
@@ -58,8 +59,8 @@ func consumeBesideAnother(t *testing.T, action curatortest.Action) (together, lo
 	must(t, held.Wait(ctx))
 	together = removedTogether(t, proxy.Faults())
 	must(t, other.Delete().ForPath(ctx, queuePath+"/queue-"+fmt.Sprintf("%010d", slices.Index(items, together[1]))))
-	if action != 0 {
-		proxy.Faults().Add(curatortest.Rule{Ops: []string{"delete"}, Count: 1, Action: action})
+	if cut {
+		loseTwo(t, proxy.Faults(), held)
 	}
 	held.Release()
 	awaitNothing(t, direct)
@@ -80,6 +81,19 @@ func consumeBesideAnother(t *testing.T, action curatortest.Action) (together, lo
 		}
 	}
 	return together, lost, reported
+}
+
+// loseTwo releases what is held, and has the answers to the two removals behind that be lost when both are sent and the
+// first is done.
+func loseTwo(t *testing.T, faults *curatortest.Faults, held *curatortest.Injection) {
+	t.Helper()
+	before := countOf(faults, "delete")
+	removals := faults.Add(curatortest.Rule{Ops: []string{"delete"}, Action: curatortest.HoldReply})
+	held.Release()
+	must(t, removals.Wait(testenv.Context(t)))
+	testenv.Eventually(t, func() bool { return countOf(faults, "delete") == before+2 }, "both are sent")
+	faults.CutAll()
+	removals.Remove()
 }
 
 // removedTogether returns the two items of the first transaction that removes items. Which these are depends on the
