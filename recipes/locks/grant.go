@@ -71,8 +71,8 @@ func (g *grant) initContext(values context.Context) {
 // lose ends a grant that was not released.
 func (g *grant) lose(cause error) {
 	g.stopWatch()
+	g.stopHeartbeats() // before the end of the context, which shows that there are none
 	g.cancel(cause)
-	g.stopHeartbeats()
 	g.endSpan()
 }
 
