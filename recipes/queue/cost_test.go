@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gocurator/curator/curatortest"
+	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/testenv"
 	"github.com/gocurator/curator/recipes/queue"
 )
@@ -47,6 +48,13 @@ func withoutRemovals(t *testing.T, n map[string]int, items int) map[string]int {
 	return n
 }
 
+// awaitAnswers has each answer to a client in virtual time come when the client waits for it.
+func awaitAnswers(faults *curatortest.Faults, client *framework.Client) {
+	if !testenv.Real() {
+		slowDown(faults, client)
+	}
+}
+
 // TestCostOfAnItemDoesNotGrowWithTheQueue counts the requests of a consumer alone: the queue is listed once for all
 // that is in it.
 func TestCostOfAnItemDoesNotGrowWithTheQueue(t *testing.T) {
@@ -77,6 +85,7 @@ func TestCostOfAnItemDoesNotGrowWithTheQueue(t *testing.T) {
 					putAll(t, producer, numbered(n)...)
 					must(t, producer.FlushPuts(ctx))
 					client, got := clientAt(t, place, chroot), newBasket(t)
+					awaitAnswers(place.Faults(), client)
 					awaitSilence(t, place.Faults())
 					place.Faults().ResetTrace()
 					start(t, built(tt.with(builder(t, client, got.consume)).BuildQueue()))
@@ -150,6 +159,7 @@ func TestCostOfAPriority(t *testing.T) {
 		}
 		must(t, producer.FlushPuts(ctx))
 		client, got := clientAt(t, place, chroot), newBasket(t)
+		awaitAnswers(place.Faults(), client)
 		awaitSilence(t, place.Faults())
 		place.Faults().ResetTrace()
 		start(t, built(builder(t, client, got.consume).BuildPriorityQueue(10)))
