@@ -741,6 +741,7 @@ func testEndOfTheContext(t *testing.T, place testenv.Place, chroot, op string, l
 		done <- result{data, err}
 	}()
 	must(t, held.Wait(testenv.Context(t)))
+	canceled := time.Now()
 	cancel()
 	if !late {
 		held.Release()
@@ -748,6 +749,8 @@ func testEndOfTheContext(t *testing.T, place testenv.Place, chroot, op string, l
 	r := <-done
 	var item *queue.ItemError
 	reported := errors.Is(r.err, queue.ErrUncertain) && errors.Is(r.err, context.Canceled) && errors.As(r.err, &item)
+	const patience = time.Second // on a busy machine the released answer may come later
+	late = late || reported && time.Since(canceled) >= patience
 	changes := op == "delete" || op == "create2"
 	switch {
 	case changes && late && !reported, !changes && (reported || r.data == nil && !errors.Is(r.err, context.Canceled)):
