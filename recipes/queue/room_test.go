@@ -187,7 +187,7 @@ func TestPutsThatAreBlockedOneByOneTakeFewRequests(t *testing.T) {
 		q := built(builder(t, client, nil).MaxItems(bound).BuildQueue())
 		must(t, q.Start())
 		place.Faults().ResetTrace()
-		put := make(chan error)
+		began, put := time.Now(), make(chan error)
 		go func() {
 			for range puts {
 				put <- q.Put(ctx, "a")
@@ -210,11 +210,13 @@ func TestPutsThatAreBlockedOneByOneTakeFewRequests(t *testing.T) {
 				n[e.Op]++
 			}
 		}
+		// The watch ends after a second in which no put needs it, such as a pause of a busy machine.
+		mostRemovals := int(time.Since(began) / time.Second)
 		const once = 4 // to create the path, to watch, and to count before and after that
-		if sum(n) > 3*puts+once {
+		if sum(n) > 3*(puts+mostRemovals)+once {
 			t.Errorf("requests for %d puts: %v", puts, n)
 		}
-		if n["removeWatches"] > 0 {
+		if n["removeWatches"] > mostRemovals {
 			t.Errorf("the watch is removed %d times", n["removeWatches"])
 		}
 		must(t, q.Close())
