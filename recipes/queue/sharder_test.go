@@ -338,8 +338,7 @@ func TestSharderWaitsForAConnection(t *testing.T) {
 	ctx := testenv.Context(t)
 	server := testenv.NewServer(t)
 	must(t, server.Stop())
-	client := newClient(t, server.ConnectString(), framework.WithRetryPolicy(retry.NTimes(1, time.Millisecond)),
-		framework.WithConnectionTimeout(10*time.Millisecond))
+	client := newClient(t, server.ConnectString(), framework.WithRetryPolicy(retry.NTimes(1, time.Millisecond)))
 	s := start(t, sharder(t, client, leading(false), nil))
 	short, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
 	defer cancel()
