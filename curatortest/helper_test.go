@@ -44,9 +44,22 @@ func (silent) Printf(string, ...any) {}
 
 func newSession(tb testing.TB, addrs ...string) *session {
 	tb.Helper()
-	events := make(chan zk.Event, 1000) // the library's own has room for six, and drops the others
+	events := make(chan zk.Event, 1000) // the library's own has room for six, and drops the newest
+	note := func(ev zk.Event) {
+		for {
+			select {
+			case events <- ev:
+				return
+			default:
+			}
+			select {
+			case <-events: // the oldest, which a test has not taken
+			default:
+			}
+		}
+	}
 	conn, own, err := zk.Connect(addrs, 30*time.Second, zk.WithLogger(silent{}), zk.WithLogInfo(false),
-		zk.WithEventCallback(func(ev zk.Event) { events <- ev }))
+		zk.WithEventCallback(note))
 	must(tb, err)
 	s := &session{conn, events}
 	tb.Cleanup(func() {
