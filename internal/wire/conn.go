@@ -262,9 +262,8 @@ func (c *Conn) UpdateServers(servers []string) {
 
 // Submit puts r behind all requests submitted before. It returns an error if r was not accepted: ErrNotConnected if
 // there is no connection or the connection of r's flight has ended, the refusal if no server accepts the login,
-// otherwise the reason of the session's end. wait
-// means that the caller waits for the answer: it then writes by itself if no other goroutine is writing, which saves a
-// switch to another goroutine.
+// otherwise the reason of the session's end. wait means that the caller waits for the answer: it then writes by itself
+// if no other goroutine is writing, which saves a switch to another goroutine.
 func (c *Conn) Submit(r *Request, wait bool) error { return c.SubmitUnless(nil, r, wait) }
 
 // SubmitUnless is Submit, and returns ErrNotConnected while held is true: older requests wait, which OnUnsent has given
@@ -275,9 +274,8 @@ func (c *Conn) SubmitUnless(held *atomic.Bool, r *Request, wait bool) error {
 	if c.end != nil {
 		return c.end
 	}
-	l := c.link
-	isHeld := held != nil && held.Load()
-	if l == nil || l.dead || isHeld || !r.Flight.accepts(l) { // on a dead connection nothing would complete it
+	l := c.live()
+	if l == nil || held != nil && held.Load() || !r.Flight.accepts(l) {
 		if refusal := c.hosts.refusal(); refusal != nil {
 			return refusal
 		}
@@ -294,12 +292,21 @@ func (c *Conn) SubmitUnless(held *atomic.Bool, r *Request, wait bool) error {
 	return nil
 }
 
+// live returns the connection on which requests can travel, nil without one: on a dead one nothing would complete them.
+// mu is held.
+func (c *Conn) live() *link {
+	if l := c.link; c.end == nil && l != nil && !l.dead {
+		return l
+	}
+	return nil
+}
+
 // AddAuth adds credentials, ahead of the requests that are submitted later.
 func (c *Conn) AddAuth(a jute.Auth) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.cfg.Auth = append(c.cfg.Auth, a)
-	if l := c.link; l != nil && !l.dead && c.end == nil {
+	if l := c.live(); l != nil {
 		l.append(jute.XidAuth, jute.OpAuth, jute.AppendAuth(nil, &a))
 		c.wakeFlusher(l)
 	}

@@ -10,25 +10,25 @@ type Flight struct{ on atomic.Pointer[link] }
 func (c *Conn) Flight() *Flight {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.end != nil || c.link == nil || c.link.dead {
+	l := c.live()
+	if l == nil {
 		return nil
 	}
 	f := new(Flight)
-	f.on.Store(c.link)
+	f.on.Store(l)
 	return f
 }
 
-// IsLive reports whether the flight has a connection, and requests can still travel on it. It is false before a signal of
-// the loss of the connection is given to anybody.
+// IsLive reports whether the flight has a connection, and requests can still travel on it. It is false before anybody
+// gets a signal of the loss of the connection.
 func (f *Flight) IsLive() bool {
 	l := f.on.Load()
 	if l == nil {
 		return false
 	}
-	c := l.c
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.end == nil && c.link == l && !l.dead
+	l.c.mu.Lock()
+	defer l.c.mu.Unlock()
+	return l.c.live() == l
 }
 
 // accepts reports whether a request of the flight may travel on l.
