@@ -58,8 +58,8 @@ func (d *driver) wantOperations(tb testing.TB, want ...string) {
 	}
 }
 
-// awaitEvents waits until d got these events, and no others. A try to connect that a busy machine is too slow for is one
-// more before the connection.
+// awaitEvents waits until d got these events, and no others. A try to connect that a busy machine is too slow for adds
+// one before the connection.
 func (d *driver) awaitEvents(tb testing.TB, want ...string) {
 	tb.Helper()
 	var got []string

@@ -40,9 +40,10 @@ func wantValues(tb testing.TB, o *observe.Observer, metric, want string) {
 	}
 }
 
-// stateChanges returns the counted changes of the state. In real time a slow first try may have added one: replaced has
-// what it has then made of a line, and the line.
+// stateChanges returns the counted changes of the state. In real time a slow first try may have added one: replaced
+// has the changed text, and that without it.
 func stateChanges(tb testing.TB, o *observe.Observer, replaced ...string) string {
+	tb.Helper()
 	changes := o.Values(tb, "curator.connection.state_changes")
 	if testenv.Real() {
 		changes = strings.NewReplacer(replaced...).Replace(changes)

@@ -32,8 +32,8 @@ curator.client.name=writer,curator.connection.state=reconnected 2
 curator.client.name=writer,curator.connection.state=suspended 1
 `
 		counted := func() bool {
-			return changes == stateChanges(t, o, "curator.client.name=reader,curator.connection.state=suspended 1\n", "",
-				"suspended 2", "suspended 1")
+			const ofReader = "curator.client.name=reader,curator.connection.state=suspended 1\n"
+			return changes == stateChanges(t, o, ofReader, "", "suspended 2", "suspended 1")
 		}
 		testenv.Eventually(t, counted, "the changes")
 		wantValues(t, o, "curator.session.expirations", "curator.client.name=writer 1\n")

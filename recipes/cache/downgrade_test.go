@@ -42,8 +42,8 @@ func TestCacheOnDowngradedServerContinuesWithOneShotWatches(t *testing.T) {
 			w.await(fmt.Sprintf("NODE_CREATED %s/new-%d=1", root, i)) // without a Sync, which would read
 			w.equalsTree()
 		}
-		// The refusal of setWatches2 ends the first connection. If the cache hears of it late, the request of its watch ends
-		// the second.
+		// The refusal of setWatches2 ends the first connection. If the cache learns of it late, the request for its watch
+		// ends the second.
 		if n := connects(faults); n > 3 {
 			t.Errorf("%d connections\n%s", n, curatortest.FormatTrace(faults.Trace()))
 		}
