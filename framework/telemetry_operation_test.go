@@ -336,36 +336,63 @@ func TestTelemetryServerOfSeveralIsNotShown(t *testing.T) {
 	wantValues(t, o, "db.client.operation.duration", "db.operation.name=exists 1\n")
 }
 
+// deadline is the end of a context that a test decides, where a real one may come before the call.
+type deadline struct {
+	context.Context
+	passed chan struct{}
+}
+
+func withDeadline(ctx context.Context) (_ context.Context, pass func()) {
+	d := deadline{ctx, make(chan struct{})}
+	return d, func() { close(d.passed) }
+}
+
+func (d deadline) Done() <-chan struct{} { return d.passed }
+
+func (d deadline) Err() error {
+	select {
+	case <-d.passed:
+		return context.DeadlineExceeded
+	default:
+		return nil
+	}
+}
+
 func TestTelemetrySpanEndsWhenCallerGivesUp(t *testing.T) {
 	t.Parallel()
 	proxy, connect := newProxy(t)
 	o := observe.New(t)
 	client := connectClient(t, connect, observed(o)...)
-	held := proxy.Faults().Add(curatortest.Rule{Ops: []string{"getData"}, Action: curatortest.HoldReply})
-	ctx, cancel := context.WithCancel(testenv.Context(t))
-	ended := make(chan error, 1)
-	go func() {
-		_, err := client.GetData().ForPath(ctx, "/")
-		ended <- err
-	}()
-	must(t, held.Wait(testenv.Context(t)))
-	cancel()
-	wantErr(t, "get data", receive(t, ended), context.Canceled)
-	short, cancel := context.WithTimeout(testenv.Context(t), time.Millisecond)
-	defer cancel()
-	_, err := client.GetData().ForPath(short, "/")
-	wantErr(t, "get data", err, context.DeadlineExceeded)
-	held.Release()
-	exists(t, client, "/") // the answers have come
-	for i, want := range []string{"canceled", "deadline_exceeded"} {
+	canceled, cancel := context.WithCancel(testenv.Context(t))
+	expired, expire := withDeadline(testenv.Context(t))
+	for i, by := range []struct {
+		ctx context.Context
+		end func()
+		err error
+		as  string
+	}{
+		{canceled, cancel, context.Canceled, "canceled"},
+		{expired, expire, context.DeadlineExceeded, "deadline_exceeded"},
+	} {
+		held := proxy.Faults().Add(curatortest.Rule{Ops: []string{"getData"}, Action: curatortest.HoldReply, Count: 1})
+		ended := make(chan error, 1)
+		go func() {
+			_, err := client.GetData().ForPath(by.ctx, "/")
+			ended <- err
+		}()
+		must(t, held.Wait(testenv.Context(t)))
+		by.end()
+		wantErr(t, "get data", receive(t, ended), by.err)
 		s := o.Named("getData")[i]
-		if got := ending(s, nil); !strings.Contains(got, "error.type="+want) || strings.Contains(got, "status_code") {
+		if got := ending(s, nil); !strings.Contains(got, "error.type="+by.as) || strings.Contains(got, "status_code") {
 			t.Errorf("attributes %s", got)
 		}
 		if s.Status().Code != codes.Error {
 			t.Errorf("status %v", s.Status())
 		}
+		held.Release()
 	}
+	exists(t, client, "/") // the answers have come
 	wantTree(t, o, `
 getData CLIENT error=canceled
 getData CLIENT error=deadline_exceeded
