@@ -59,7 +59,7 @@ func runReconnect(ctx context.Context, t *target, l load) (r result, err error) 
 	watch := startWatch()
 	last := time.Now()
 	for end, cut := last.Add(l.duration()), false; cut || last.Before(end); {
-		if c.exists(ctx, "/") != nil {
+		if c.get(ctx, "/") != nil {
 			cut = true
 			select {
 			case <-time.After(retryPause):

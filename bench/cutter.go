@@ -33,11 +33,12 @@ func startCutter(server string) (*cutter, error) {
 
 func (c *cutter) addr() string { return c.proxy.Addr() }
 
-// cut cuts one connection after the other until ctx ends. Only requests of the measured operation count.
+// cut cuts one connection after the other until ctx ends. Only requests of the measured operation count: a client that
+// begins asks for exists.
 func (c *cutter) cut(ctx context.Context) error {
 	for {
 		in := c.proxy.Faults().Add(curatortest.Rule{
-			Ops: []string{"exists"}, Skip: requestsToCut, Count: 1, Action: curatortest.CutBefore, MayMiss: true, // the last one
+			Ops: []string{"getData"}, Skip: requestsToCut, Count: 1, Action: curatortest.CutBefore, MayMiss: true, // the last one
 		})
 		err := in.Wait(ctx)
 		in.Remove()

@@ -46,7 +46,7 @@ final class Connections {
             boolean cut = false;
             while (cut || last < end) {
                 try {
-                    client.checkExists().forPath("/");
+                    client.getData().forPath("/");
                 } catch (KeeperException.ConnectionLossException e) {
                     cut = true;
                     LockSupport.parkNanos(1_000_000);
