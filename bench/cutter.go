@@ -38,7 +38,8 @@ func (c *cutter) addr() string { return c.proxy.Addr() }
 func (c *cutter) cut(ctx context.Context) error {
 	for {
 		in := c.proxy.Faults().Add(curatortest.Rule{
-			Ops: []string{"getData"}, Skip: requestsToCut, Count: 1, Action: curatortest.CutBefore, MayMiss: true, // the last one
+			Ops: []string{"getData"}, Skip: requestsToCut, Count: 1, Action: curatortest.CutBefore,
+			MayMiss: true, // the last one
 		})
 		err := in.Wait(ctx)
 		in.Remove()

@@ -41,7 +41,7 @@ func wantValues(tb testing.TB, o *observe.Observer, metric, want string) {
 }
 
 // stateChanges returns the counted changes of the state. In real time a slow first try may have added one: replaced
-// has the changed text, and that without it.
+// has pairs of a text with that change, and the text without it.
 func stateChanges(tb testing.TB, o *observe.Observer, replaced ...string) string {
 	tb.Helper()
 	changes := o.Values(tb, "curator.connection.state_changes")

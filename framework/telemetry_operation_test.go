@@ -336,7 +336,7 @@ func TestTelemetryServerOfSeveralIsNotShown(t *testing.T) {
 	wantValues(t, o, "db.client.operation.duration", "db.operation.name=exists 1\n")
 }
 
-// deadline is the end of a context that a test decides, where a real one may come before the call.
+// deadline is a context whose deadline passes when a test says so. That of a clock may pass before the call begins.
 type deadline struct {
 	context.Context
 	passed chan struct{}

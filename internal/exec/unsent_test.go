@@ -35,14 +35,13 @@ func (f *fixture) leaveUnsent() (arrived int) {
 	return len(f.server.paths())
 }
 
-// wantNewestLast awaits the requests that are not among the first ones, and says that the newest is the last.
+// wantNewestLast awaits the requests behind those that have arrived, and checks that the newest is the last.
 func (f *fixture) wantNewestLast(arrived int) {
 	f.tb.Helper()
 	<-time.After(time.Minute)
 	paths := f.server.paths()[arrived:]
-	if len(paths) < 2 || slices.Index(paths, "/new") != len(paths)-1 {
-		f.tb.Errorf("%d requests on the next connection, the newest has the index %d", len(paths),
-			slices.Index(paths, "/new"))
+	if newest := slices.Index(paths, "/new"); len(paths) < 2 || newest != len(paths)-1 {
+		f.tb.Errorf("%d requests on the next connection, the newest has the index %d", len(paths), newest)
 	}
 }
 

@@ -48,8 +48,8 @@ func withoutRemovals(t *testing.T, n map[string]int, items int) map[string]int {
 	return n
 }
 
-// awaitAnswers has each answer to a client in virtual time come when the client waits for it.
-func awaitAnswers(faults *curatortest.Faults, client *framework.Client) {
+// slowDownInVirtualTime has each answer to a client in virtual time come when the client waits for it.
+func slowDownInVirtualTime(faults *curatortest.Faults, client *framework.Client) {
 	if !testenv.Real() {
 		slowDown(faults, client)
 	}
@@ -85,7 +85,7 @@ func TestCostOfAnItemDoesNotGrowWithTheQueue(t *testing.T) {
 					putAll(t, producer, numbered(n)...)
 					must(t, producer.FlushPuts(ctx))
 					client, got := clientAt(t, place, chroot), newBasket(t)
-					awaitAnswers(place.Faults(), client)
+					slowDownInVirtualTime(place.Faults(), client)
 					awaitSilence(t, place.Faults())
 					place.Faults().ResetTrace()
 					start(t, built(tt.with(builder(t, client, got.consume)).BuildQueue()))
@@ -159,7 +159,7 @@ func TestCostOfAPriority(t *testing.T) {
 		}
 		must(t, producer.FlushPuts(ctx))
 		client, got := clientAt(t, place, chroot), newBasket(t)
-		awaitAnswers(place.Faults(), client)
+		slowDownInVirtualTime(place.Faults(), client)
 		awaitSilence(t, place.Faults())
 		place.Faults().ResetTrace()
 		start(t, built(builder(t, client, got.consume).BuildPriorityQueue(10)))

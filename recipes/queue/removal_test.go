@@ -61,8 +61,9 @@ func consumeBesideAnother(t *testing.T, cut bool) (together, lost []string, repo
 	must(t, other.Delete().ForPath(ctx, queuePath+"/queue-"+fmt.Sprintf("%010d", slices.Index(items, together[1]))))
 	if cut {
 		loseTwo(t, proxy.Faults(), held)
+	} else {
+		held.Release()
 	}
-	held.Release()
 	awaitNothing(t, direct)
 	must(t, q.Close())
 
@@ -83,8 +84,8 @@ func consumeBesideAnother(t *testing.T, cut bool) (together, lost []string, repo
 	return together, lost, reported
 }
 
-// loseTwo releases what is held, and has the answers to the two removals behind that be lost when both are sent and the
-// first is done.
+// loseTwo releases what is held, and loses the answers to the two removals behind it when both are sent and the first is
+// done.
 func loseTwo(t *testing.T, faults *curatortest.Faults, held *curatortest.Injection) {
 	t.Helper()
 	before := countOf(faults, "delete")
