@@ -11,10 +11,6 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 : "${GO:=go}" "${TAGS=}" "${TEST:?the Makefile sets it}" "${PACKAGES:?the Makefile sets it}" "${SECOND:?the Makefile sets it}"
 
-# Compilers, linkers and tests collect garbage half as often: a twentieth of the processors' time. The tests of the queues
-# then take 3.4 GB at most, instead of 2.8.
-export GOGC=${GOGC:-200}
-
 # period is the pause between two lines while a step has no output of its own.
 period=20
 
