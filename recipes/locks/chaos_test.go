@@ -279,7 +279,7 @@ func (s *scene) begin(h *holding) (finish func()) {
 
 // letGo releases. If the session that was there before the acquire is still there when the server has answered the
 // release, the node was there until then. Otherwise it may have gone at any time, even before the client heard of the
-// grant.
+// grant: a client without an answer may not know yet that its session has ended.
 func (s *scene) letGo(ctx context.Context, h *holding, who int, session *framework.Session, called time.Time) {
 	released := time.Now()
 	err := h.release(ctx)
@@ -287,7 +287,7 @@ func (s *scene) letGo(ctx context.Context, h *holding, who int, session *framewo
 	if err != nil { // it goes on in the background, at the longest until the session ends
 		done = chaos.Open()
 	}
-	if session == nil || session.Context().Err() != nil {
+	if err != nil || session == nil || session.Context().Err() != nil {
 		released = called
 	}
 	for _, p := range h.parts {

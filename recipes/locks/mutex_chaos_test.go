@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gocurator/curator/curatortest"
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/testenv"
 	"github.com/gocurator/curator/internal/testenv/chaos"
@@ -55,4 +56,38 @@ func TestMutexChaos(t *testing.T) {
 			s.Errorf("%s: no grant for %v", th.line, th.longest)
 		}
 	}
+}
+
+// A client that is cut off releases a lock whose session the server has ended. It gets no answer, so the scene does not
+// know when the node went: another client may have had the lock before the release began.
+func TestSceneExcusesReleaseWithoutAnswer(t *testing.T) {
+	ctx := testenv.Context(t)
+	s := newScene(t, 2)
+	try := s.mutexes(1)
+	acquire := func(who int) (h *holding, session *framework.Session, called time.Time) {
+		client := s.clients[who-1]
+		if err := client.BlockUntilConnected(ctx); err != nil {
+			t.Fatal(err)
+		}
+		session, called = client.Session(), time.Now()
+		h, err := try(ctx, client, who, s.Random(who))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.granted(h, who, called)
+		s.begin(h)()
+		return h, session, called
+	}
+	lost, session, called := acquire(1)
+	defer s.victims[0].Proxy.Faults().Freeze()()
+	s.NoteExpiry(session.ID())
+	if err := curatortest.ExpireSession(ctx, testenv.Addr(t), session.ID()); err != nil {
+		t.Fatal(err)
+	}
+	next, nextSession, nextCalled := acquire(2)
+	s.letGo(ctx, next, 2, nextSession, nextCalled)
+	over, cancel := context.WithCancel(ctx)
+	cancel()
+	s.letGo(over, lost, 1, session, called)
+	s.things[0].judge(s)
 }
