@@ -331,12 +331,12 @@ func (v *SharedValue) Changed() <-chan struct{} {
 // not wait for a call that is under way: a listener may call Close. A Start under way returns [ErrClosed]. In Java:
 // close.
 func (v *SharedValue) Close() error {
-	v.end(ErrClosed) // of a Start too
 	v.mu.Lock()
 	before := v.phase
 	v.phase = closed
 	c, removeState := v.cache, v.removeState
 	v.mu.Unlock()
+	v.end(ErrClosed) // of a Start too, which looks at the phase then
 	if before == started {
 		removeState()
 		_ = c.Close()

@@ -214,6 +214,19 @@ func TestSharedValueStartCanBeTriedAgain(t *testing.T) {
 			s.must(v.Close())
 		})
 	})
+	t.Run("faster than the Close that ends it", func(t *testing.T) {
+		t.Parallel()
+		inScene(t, func(s *scene) {
+			v := shared.NewSharedValue(s.client, path, []byte("1"))
+			held := s.place.Faults().Add(curatortest.Rule{Ops: []string{"getData"}, Action: curatortest.HoldRequest})
+			defer held.Remove()
+			ended := make(chan error)
+			v.AtEnd(func() { s.wantError(<-ended, shared.ErrClosed) })
+			go func() { ended <- v.Start(s.ctx) }()
+			s.must(held.Wait(s.ctx))
+			s.must(v.Close())
+		})
+	})
 	t.Run("closed client", func(t *testing.T) {
 		t.Parallel()
 		inScene(t, func(s *scene) {
