@@ -37,6 +37,12 @@ func newPorts(first, last int) *ports {
 
 func (p *ports) next() int { return p.first + int(p.given.Add(1)%int64(p.last-p.first)) }
 
+// longestLeap is how far the next port may be beyond one that is taken.
+const longestLeap = 1000
+
+// leap goes on beyond those that another process holds: as it uses them one after the other, they are many in a row.
+func (p *ports) leap() { p.given.Add(rand.Int64N(longestLeap)) }
+
 // portTries is the number of ports that are tried.
 const portTries = 100
 
@@ -59,6 +65,7 @@ func (p *ports) listen(host string) (l net.Listener, held io.Closer, err error) 
 			return nil, nil, err // another port would fail too
 		}
 		last = err
+		p.leap()
 	}
 	return nil, nil, fmt.Errorf("none of %d ports is free: %w", portTries, last)
 }

@@ -1,7 +1,9 @@
 package curatortest
 
 import (
+	"net"
 	"net/netip"
+	"strconv"
 	"testing"
 )
 
@@ -68,6 +70,28 @@ func TestFreePortsAreHeldUntilClose(t *testing.T) {
 			t.Errorf("another process may take port %d", port)
 		}
 	}
+	if err := held.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// Other processes hold more ports in a row than are tried, just where ours come next.
+func TestPortBeyondThoseOfOthers(t *testing.T) {
+	p := newPorts(22_000, 32_000)
+	others := ports{first: p.first, last: p.last}
+	others.given.Store(p.given.Load())
+	for range 2 * portTries {
+		held, err := hold(net.JoinHostPort(loopback, strconv.Itoa(others.next())))
+		if err != nil {
+			continue // another process has it
+		}
+		t.Cleanup(func() { held.Close() }) //nolint:errcheck // nothing was sent
+	}
+	l, held, err := p.listen(loopback)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Close() //nolint:errcheck // nothing was accepted
 	if err := held.Close(); err != nil {
 		t.Error(err)
 	}
