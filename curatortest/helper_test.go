@@ -59,7 +59,7 @@ func newSession(tb testing.TB, addrs ...string) *session {
 		}
 	}
 	conn, own, err := zk.Connect(addrs, 30*time.Second, zk.WithLogger(silent{}), zk.WithLogInfo(false),
-		zk.WithEventCallback(note))
+		zk.WithDialer(testenv.DialPlain), zk.WithEventCallback(note))
 	must(tb, err)
 	s := &session{conn, events}
 	tb.Cleanup(func() {

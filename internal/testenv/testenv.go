@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"path"
 	"slices"
@@ -123,12 +122,6 @@ func deleteTree(conn *zk.Conn, root string) error {
 	}
 }
 
-// dialPatiently dials twice. A server with very many new connections may accept only the second time; the library would
-// wait for a second, and fail all requests meanwhile.
-func dialPatiently(network, address string, _ time.Duration) (net.Conn, error) {
-	return net.DialTimeout(network, address, 20*time.Second)
-}
-
 type silent struct{}
 
 func (silent) Printf(string, ...any) {}
@@ -144,7 +137,7 @@ func Raw(tb testing.TB) *zk.Conn {
 	}
 	servers := strings.Split(Addr(tb), ",")
 	conn, events, err := zk.Connect(servers, 30*time.Second,
-		zk.WithLogger(silent{}), zk.WithLogInfo(false), zk.WithDialer(dialPatiently))
+		zk.WithLogger(silent{}), zk.WithLogInfo(false), zk.WithDialer(DialPlain))
 	if err != nil {
 		tb.Fatal(err)
 	}
