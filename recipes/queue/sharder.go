@@ -351,6 +351,9 @@ func (s *QueueSharder[Q]) add(there int) error {
 	}
 	var stat zk.Stat
 	data, err := s.client.GetData().Undecompressed().StoringStatIn(&stat).ForPath(s.life, s.path)
+	if errors.Is(err, zk.ErrNoNode) { // a server deletes empty containers: look again
+		return nil
+	}
 	if err != nil {
 		return err
 	}
@@ -364,11 +367,13 @@ func (s *QueueSharder[Q]) add(there int) error {
 	_, err = s.client.Transaction().ForOperations(s.life,
 		op.SetData().WithVersion(stat.Version).Uncompressed().ForPath(s.path, data),
 		op.Create().ForPath(path, nil))
-	if errors.Is(err, zk.ErrBadVersion) { // another sharder was first, or we were and the answer was lost
+	switch {
+	case errors.Is(err, zk.ErrBadVersion): // another sharder was first, or we were and the answer was lost
 		_, err = s.find()
 		return err
-	}
-	if err != nil {
+	case errors.Is(err, zk.ErrNoNode): // look again
+		return nil
+	case err != nil:
 		return err
 	}
 	return s.addShard(path)

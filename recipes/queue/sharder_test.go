@@ -582,6 +582,27 @@ func TestShardersThatStartAtOnceAddOneQueue(t *testing.T) {
 	})
 }
 
+// The path is a container, which a server removes if it stays empty.
+func TestShardIsAddedToAPathThatGoesAwayMeanwhile(t *testing.T) {
+	t.Parallel()
+	for what, op := range map[string]string{"before its version is read": "getData", "before the queue is added": "multi"} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			testenv.InVirtualTime(t, func(t *testing.T, place testenv.Place, chroot string) {
+				ctx, client, other := testenv.Context(t), clientAt(t, place, chroot), clientAt(t, place, chroot)
+				held := place.Faults().Add(curatortest.Rule{
+					Ops: []string{op}, SessionID: client.SessionID(), Count: 1, Action: curatortest.HoldRequest,
+				})
+				s := start(t, sharder(t, client, leading(true), nil))
+				must(t, held.Wait(ctx))
+				must(t, other.Delete().ForPath(ctx, shardsPath))
+				held.Release()
+				fill(t, s, "a")
+			})
+		})
+	}
+}
+
 // What the path of the queues holds is as it was.
 func TestAddingAShardKeepsTheDataOfThePath(t *testing.T) {
 	t.Parallel()
