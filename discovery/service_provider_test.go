@@ -196,12 +196,12 @@ func TestProviderInstanceIsDownForAWhile(t *testing.T) {
 		}
 
 		// An instance that registers anew is up at once.
-		p.NoteError(again.Instance)
+		p = s.provider(discovery.WithDownInstancePolicy[string](time.Hour, 1))
+		s.awaitAll(p, 1)
 		p.NoteError(again.Instance)
 		s.awaitAll(p, 0)
 		s.must(d.Unregister(s.ctx, again.Instance))
 		s.register(d, "a")
-		before = time.Now()
 		_, err = p.Pick(s.ctx)
 		s.must(err)
 	})
