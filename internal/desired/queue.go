@@ -20,8 +20,6 @@ const (
 	touch   // set the data at any version
 )
 
-func (a action) isWrite() bool { return a >= create }
-
 // queue is the part of a reconciler with what has to be sent.
 type queue struct {
 	todo    []*Node // those with an action

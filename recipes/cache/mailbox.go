@@ -4,21 +4,17 @@ import "sync"
 
 // mailbox is an unbounded queue: put never blocks. Use newMailbox; the zero value is not usable.
 type mailbox[T any] struct {
-	mu     sync.Mutex
-	items  []T
-	closed bool
-	added  chan struct{} // receives one element after items were added
+	mu    sync.Mutex
+	items []T
+	added chan struct{} // receives one element after items were added
 }
 
 func newMailbox[T any]() *mailbox[T] { return &mailbox[T]{added: make(chan struct{}, 1)} }
 
-// put adds items, unless the mailbox is closed.
+// put adds items.
 func (m *mailbox[T]) put(items ...T) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.closed {
-		return
-	}
 	m.items = append(m.items, items...)
 	select {
 	case m.added <- struct{}{}:
@@ -32,11 +28,4 @@ func (m *mailbox[T]) take() (items []T) {
 	defer m.mu.Unlock()
 	items, m.items = m.items, nil
 	return items
-}
-
-// close drops the items and all later ones.
-func (m *mailbox[T]) close() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.items, m.closed = nil, true
 }
