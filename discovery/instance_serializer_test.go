@@ -19,11 +19,11 @@ import (
 )
 
 // table returns the rows of a file with tabs between the columns. A # begins a comment.
-func table(t testing.TB, name string) (rows [][]string) {
-	t.Helper()
+func table(tb testing.TB, name string) (rows [][]string) {
+	tb.Helper()
 	text, err := os.ReadFile("testdata/" + name)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	for line := range strings.Lines(string(text)) {
 		if !strings.HasPrefix(line, "#") {
@@ -33,29 +33,29 @@ func table(t testing.TB, name string) (rows [][]string) {
 	return rows
 }
 
-func serializer[T any](t testing.TB, opts ...discovery.SerializerOption) discovery.InstanceSerializer[T] {
-	t.Helper()
+func serializer[T any](tb testing.TB, opts ...discovery.SerializerOption) discovery.InstanceSerializer[T] {
+	tb.Helper()
 	s, err := discovery.NewInstanceSerializer[T](opts...)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return s
 }
 
-func decode[T any](t testing.TB, s discovery.InstanceSerializer[T], data string) discovery.ServiceInstance[T] {
-	t.Helper()
+func decode[T any](tb testing.TB, s discovery.InstanceSerializer[T], data string) discovery.ServiceInstance[T] {
+	tb.Helper()
 	i, err := s.Decode([]byte(data))
 	if err != nil {
-		t.Fatalf("%s: %v", data, err)
+		tb.Fatalf("%s: %v", data, err)
 	}
 	return i
 }
 
-func encode[T any](t testing.TB, s discovery.InstanceSerializer[T], i discovery.ServiceInstance[T]) string {
-	t.Helper()
+func encode[T any](tb testing.TB, s discovery.InstanceSerializer[T], i discovery.ServiceInstance[T]) string {
+	tb.Helper()
 	data, err := s.Encode(i)
 	if err != nil {
-		t.Fatalf("%+v: %v", i, err)
+		tb.Fatalf("%+v: %v", i, err)
 	}
 	return string(data)
 }
@@ -662,7 +662,9 @@ func hostile() [][]byte {
 		[]byte(`{"registrationTimeUTC":-1e999999999}`), []byte(`{"serviceType":99999999999999999999}`),
 		[]byte("{\"name\":\"\x01\"}"), []byte(`{"name":"\u12"}`), []byte(`{"a":1 "b":2}`), []byte(`{1:2}`),
 		[]byte("\xff\xfe{"),
-		[]byte(`{"uriSpec":{"parts":[{"variable":9e9}]}}`), []byte(`{"payload":[`), []byte(`{"payload":["a"`), {0}, nil,
+		[]byte(`{"uriSpec":{"parts":[{"variable":9e9}]}}`), []byte(`{"payload":[`), []byte(`{"payload":["a"`),
+		{0},
+		nil,
 	})
 }
 

@@ -115,8 +115,10 @@ func TestUnregisterStaticThatIsNotSeenYet(t *testing.T) {
 // An instance that is about to be deleted is no obstacle to one of another type.
 func TestRegisterAnotherTypeBehindAnUnregister(t *testing.T) {
 	for _, types := range [][2]discovery.ServiceType{
-		{discovery.Dynamic, discovery.Static}, {discovery.Static, discovery.Dynamic},
-		{discovery.Dynamic, discovery.DynamicSequential}, {discovery.DynamicSequential, discovery.Static},
+		{discovery.Dynamic, discovery.Static},
+		{discovery.Static, discovery.Dynamic},
+		{discovery.Dynamic, discovery.DynamicSequential},
+		{discovery.DynamicSequential, discovery.Static},
 		{discovery.Static, discovery.Permanent},
 	} {
 		t.Run(fmt.Sprint(types), func(t *testing.T) {

@@ -273,7 +273,12 @@ func TestNamesAndBadArguments(t *testing.T) {
 			t.Errorf("names:\n%s", diff)
 		}
 		for _, bad := range []order{
-			{}, {Name: "a"}, {ID: "a"}, {Name: "/a", ID: "a"}, {Name: "a/", ID: "a"}, {Name: "a", ID: ".."},
+			{},
+			{Name: "a"},
+			{ID: "a"},
+			{Name: "/a", ID: "a"},
+			{Name: "a/", ID: "a"},
+			{Name: "a", ID: ".."},
 			{Name: "a", ID: "a/b"},
 		} {
 			for what, err := range map[string]error{

@@ -52,7 +52,7 @@ type providerSettings[T any] struct {
 
 type providerOption[T any] func(*providerSettings[T])
 
-func (o providerOption[T]) applyTo(s *providerSettings[T]) { o(s) }
+func (o providerOption[T]) applyTo(s *providerSettings[T]) { o(s) } //nolint:unused // Provider calls it
 
 // WithStrategy sets the strategy. The default is [RoundRobin]. In Java: providerStrategy.
 func WithStrategy[T any](strategy Strategy[T]) ProviderOption[T] {

@@ -16,7 +16,9 @@ import (
 )
 
 var _ = []any{
-	registerAndClose, changeServices, queryServices, followOrders, stickyProvider, chooseOnce, first{}, serve, purge,
+	registerAndClose, changeServices, queryServices, followOrders, stickyProvider, chooseOnce,
+	first{},
+	serve, purge,
 	serveAsJava,
 }
 

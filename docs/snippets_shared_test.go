@@ -12,7 +12,7 @@ import (
 
 var _ = []any{
 	shareLimit, portLimit, setLimit, closeLimit, tryLimit, leasesOfLimit, shareMotto, modelLimits, raiseLimits,
-	watchLimits, fencedLimits,
+	watchLimits, fencedLimits, tenantLimits,
 }
 
 // Limits is a type of the program.

@@ -201,8 +201,10 @@ func TestConnectStringOfSRVRecords(t *testing.T) {
 	if got := client.Health().Server; !strings.HasPrefix(got, "zk1.example:") {
 		t.Errorf("connected to %s", got)
 	}
-	for _, bad := range []string{"dns-srv://", "dns-srv://a b", "dns-srv:///app", "dns-srv://h1:2181,h2:2181",
-		"srv://h1"} {
+	for _, bad := range []string{
+		"dns-srv://", "dns-srv://a b", "dns-srv:///app", "dns-srv://h1:2181,h2:2181",
+		"srv://h1",
+	} {
 		_, err := framework.New(bad)
 		wantErr(t, bad, err, framework.ErrBadArguments)
 	}

@@ -268,7 +268,7 @@ func TestSecretsAreNowhere(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "dump")
 	dump, err := os.Create(file)
 	must(t, err)
-	for _, v := range []any{m, *m, opts, client, *client, err, failed} { //nolint:govet // only printed
+	for _, v := range []any{m, *m, opts, client, *client, err, failed} {
 		for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q"} {
 			_, _ = fmt.Fprintf(dump, verb+"\n", v)
 		}

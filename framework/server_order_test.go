@@ -41,8 +41,10 @@ func TestServerOrders(t *testing.T) {
 	}{
 		{"as given", framework.AsGiven(), [3]time.Duration{}, 0},
 		{"as given, and the first one away", framework.AsGiven(), [3]time.Duration{-1}, 1},
-		{"by latency", framework.ByLatency(), [3]time.Duration{20 * time.Millisecond, 9 * time.Millisecond,
-			time.Millisecond}, 2},
+		{"by latency", framework.ByLatency(), [3]time.Duration{
+			20 * time.Millisecond, 9 * time.Millisecond,
+			time.Millisecond,
+		}, 2},
 		{"by latency, and one away", framework.ByLatency(), [3]time.Duration{-1, time.Millisecond, 9 * time.Millisecond}, 1},
 		{"by the program", framework.OrderedBy(func(_ context.Context, servers []string) []string {
 			slices.Sort(servers)

@@ -34,8 +34,10 @@ func commandLine(t *testing.T, addr, commands string, properties ...string) stri
 	for _, jar := range []string{"netty-codec", "netty-resolver"} { // the manifest of Debian's jar lacks them
 		classPath += string(filepath.ListSeparator) + "/usr/share/java/" + jar + ".jar"
 	}
-	args := []string{"-XX:TieredStopAtLevel=1", "-Dzookeeper.jline.disable=true",
-		"-Dorg.slf4j.simpleLogger.defaultLogLevel=warn"}
+	args := []string{
+		"-XX:TieredStopAtLevel=1", "-Dzookeeper.jline.disable=true",
+		"-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
+	}
 	for _, p := range properties {
 		args = append(args, "-D"+p)
 	}

@@ -80,7 +80,7 @@ func decode[T any](body io.Reader) (e *entity[T], err error) {
 	case err == nil && e == nil:
 		err = errors.New("null")
 	case err == nil:
-		if _, err = d.Token(); err == io.EOF {
+		if _, err = d.Token(); errors.Is(err, io.EOF) {
 			return e, nil
 		}
 		if err == nil {

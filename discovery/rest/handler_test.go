@@ -282,8 +282,13 @@ func TestNodeThatIsNoInstanceFailsNoOther(t *testing.T) {
 
 // requests is one of each kind.
 var requests = [][2]string{
-	{"PUT", "/v1/service/orders/a"}, {"DELETE", "/v1/service/orders/a"}, {"GET", "/v1/service/orders/a"},
-	{"GET", "/v1/service/orders"}, {"GET", "/v1/service"}, {"GET", "/v1/anyservice/orders"}, {"GET", "/orders/a"},
+	{"PUT", "/v1/service/orders/a"},
+	{"DELETE", "/v1/service/orders/a"},
+	{"GET", "/v1/service/orders/a"},
+	{"GET", "/v1/service/orders"},
+	{"GET", "/v1/service"},
+	{"GET", "/v1/anyservice/orders"},
+	{"GET", "/orders/a"},
 }
 
 func TestOutageIsServiceUnavailable(t *testing.T) {

@@ -60,7 +60,12 @@ func TestWindowsHaveTheirLinesInTheirStyles(t *testing.T) {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 	for _, s := range []span{
-		{heading, "a title"}, {plain, "  lock  "}, {good, "holds"}, {faint, "# one"}, {waiting, "waits"}, {waiting, "two"},
+		{heading, "a title"},
+		{plain, "  lock  "},
+		{good, "holds"},
+		{faint, "# one"},
+		{waiting, "waits"},
+		{waiting, "two"},
 		{plain, " &lt;q&gt;"},
 	} {
 		if !strings.Contains(svg.String(), `<tspan fill="`+s.color+`">`+s.text+`</tspan>`) {

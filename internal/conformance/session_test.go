@@ -35,10 +35,12 @@ func sessionEnds(t stage) {
 			if c.timeout != timeout {
 				t.Fatalf("the timeout is %v", c.timeout)
 			}
-			before, after := time.Now(), time.Time{}
+			before := time.Now()
+			var after time.Time
 			for {
-				if _, err := c.request(&jute.Request{Op: jute.OpPing}); err == nil {
-					after = time.Now()
+				_, err := c.request(&jute.Request{Op: jute.OpPing})
+				after = time.Now()
+				if err == nil {
 					break
 				}
 				lasted(t, used, timeout)

@@ -28,13 +28,12 @@ func (r *Reconciler) lookMany(nodes []*Node) (send func()) {
 	answered := func(ev callbacks.Event) {
 		r.answers++
 		for i, n := range nodes {
-			switch {
-			case ev.Err == nil:
-				res := ev.Reads[i]
-				r.looked(n, &res.Stat, res.Data, res.Err)
-			default:
+			if ev.Err != nil {
 				r.lookFailed(n, ev.Err)
+				continue
 			}
+			res := ev.Reads[i]
+			r.looked(n, &res.Stat, res.Data, res.Err)
 		}
 		switch {
 		case ev.Err == nil || flight != r.flight:

@@ -64,7 +64,7 @@ func (r *registered) Start() error {
 	if err := r.discovery.Start(); err != nil {
 		return err
 	}
-	ended, cancel := context.WithCancel(context.Background()) //nolint:forbidigo // it has ended
+	ended, cancel := context.WithCancel(context.Background()) // it has ended
 	cancel()
 	_ = r.cache.Start(ended)
 	_ = r.discovery.Register(ended, r.get()) // it is registered as soon as possible

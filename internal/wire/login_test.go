@@ -125,20 +125,32 @@ func TestLoginRefusals(t *testing.T) {
 		says   string
 		is     error
 	}{
-		{name: "the first token", rounds: 1, answer: refused(jute.CodeAuthFailed), says: "the first token",
-			is: zk.ErrAuthFailed},
-		{name: "a later token", rounds: 2, answer: refused(jute.CodeAuthFailed), says: "user or the password",
-			is: zk.ErrAuthFailed},
-		{name: "another login is required", rounds: 2, answer: refused(jute.CodeSessionClosedRequireSASL),
-			says: "user or the password", is: jute.ErrSessionClosedRequireSASL},
-		{name: "a server without SASL", rounds: 1, answer: func(p *peer, r *request) { p.token(r, nil) },
-			says: "no SASL", is: zk.ErrAuthFailed},
-		{name: "a server that cannot prove itself", rounds: 1,
+		{
+			name: "the first token", rounds: 1, answer: refused(jute.CodeAuthFailed), says: "the first token",
+			is: zk.ErrAuthFailed,
+		},
+		{
+			name: "a later token", rounds: 2, answer: refused(jute.CodeAuthFailed), says: "user or the password",
+			is: zk.ErrAuthFailed,
+		},
+		{
+			name: "another login is required", rounds: 2, answer: refused(jute.CodeSessionClosedRequireSASL),
+			says: "user or the password", is: jute.ErrSessionClosedRequireSASL,
+		},
+		{
+			name: "a server without SASL", rounds: 1, answer: func(p *peer, r *request) { p.token(r, nil) },
+			says: "no SASL", is: zk.ErrAuthFailed,
+		},
+		{
+			name: "a server that cannot prove itself", rounds: 1,
 			answer: func(p *peer, r *request) { p.token(r, []byte("?")) },
-			check:  fmt.Errorf("%w: no proof", zk.ErrAuthFailed), says: "no proof", is: zk.ErrAuthFailed},
-		{name: "a login without an end", rounds: 100,
+			check:  fmt.Errorf("%w: no proof", zk.ErrAuthFailed), says: "no proof", is: zk.ErrAuthFailed,
+		},
+		{
+			name: "a login without an end", rounds: 100,
 			answer: func(p *peer, r *request) { p.token(r, []byte("more")) },
-			says:   "has no end", is: zk.ErrAuthFailed},
+			says:   "has no end", is: zk.ErrAuthFailed,
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

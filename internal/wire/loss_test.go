@@ -270,14 +270,15 @@ func (c *stuckConn) Read(b []byte) (int, error) {
 		close(c.waits)
 		<-c.failed
 	}
-	for ok := true; len(c.rest) == 0; {
+	for len(c.rest) == 0 {
 		select {
 		case <-c.closed.Done():
 			return 0, net.ErrClosed
-		case c.rest, ok = <-c.arrived:
+		case b, ok := <-c.arrived:
 			if !ok {
 				return 0, io.EOF
 			}
+			c.rest = b
 		}
 	}
 	if c.closed.Err() != nil {

@@ -332,7 +332,7 @@ func (e *engine) endTried(r *round, withRefused bool, err error) {
 			r.finish(c, outcome{succeeded: err == nil, pre: c.pre, post: c.post, err: err})
 		case c.phase == open && withRefused:
 			out := outcome{pre: c.pre, err: c.refusal}
-			if out.err == errDiffers || out.err == errExists {
+			if errors.Is(out.err, errDiffers) || errors.Is(out.err, errExists) {
 				out.err = nil
 			}
 			r.finish(c, out)

@@ -69,7 +69,7 @@ func TestNumberOfBytesThatAreNoNumber(t *testing.T) {
 		{data: []byte{0, 0, 0, 0, 0, 0, 0, 7, 9, 9}, want: 7}, // Java ignores the rest
 		{data: []byte{1, 2, 3}, err: atomic.ErrCorrupt},
 	} {
-		t.Run(fmt.Sprint(tt.data), func(t *testing.T) {
+		t.Run(fmt.Sprintf("%x", tt.data), func(t *testing.T) {
 			t.Parallel()
 			inScene(t, func(s *scene) {
 				s.put(tt.data)

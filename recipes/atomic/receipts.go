@@ -79,7 +79,7 @@ func (r *receipts) send(ctx context.Context, path string, base snapshot, post []
 		if s := results[0].Stat; s != nil {
 			stat = *s
 		}
-	case len(results) == 2 && (results[1].Err == zk.ErrNoNode || results[1].Err == zk.ErrBadVersion):
+	case len(results) == 2 && (errors.Is(results[1].Err, zk.ErrNoNode) || errors.Is(results[1].Err, zk.ErrBadVersion)):
 		// The value was as it should be, and the server has looked at it first: no attempt was applied.
 		r.remove(ctx)
 		err = errReceipt

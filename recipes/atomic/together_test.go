@@ -165,8 +165,10 @@ func TestNumberContextEndsWhileChangeIsInFlight(t *testing.T) {
 			stayed <- r
 		}()
 		synctest.Wait()
-		held := s.place.Faults().Add(curatortest.Rule{Ops: []string{"setData"}, Count: 1,
-			Action: curatortest.HoldRequest})
+		held := s.place.Faults().Add(curatortest.Rule{
+			Ops: []string{"setData"}, Count: 1,
+			Action: curatortest.HoldRequest,
+		})
 		release()
 		<-first
 		s.must(held.Wait(s.ctx))

@@ -119,7 +119,7 @@ func (e *engine) settle(ctx context.Context, base snapshot, post []byte) (v verd
 
 // isAnswer reports whether err means that no attempt of the write was applied.
 func isAnswer(err error) bool {
-	if _, isPrepared := err.(notSentError); isPrepared || errors.Is(err, framework.ErrNotSent) { //nolint:errorlint
+	if _, isPrepared := err.(notSentError); isPrepared || errors.Is(err, framework.ErrNotSent) { //nolint:errorlint // bare
 		return true
 	}
 	var op *builders.OpError

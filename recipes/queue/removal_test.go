@@ -84,8 +84,8 @@ func consumeBesideAnother(t *testing.T, cut bool) (together, lost []string, repo
 	return together, lost, reported
 }
 
-// loseTwo releases what is held, and loses the answers to the two removals behind it when both are sent and the first is
-// done.
+// loseTwo releases what is held, and loses the answers to the two removals behind it when both are sent and the first
+// is done.
 func loseTwo(t *testing.T, faults *curatortest.Faults, held *curatortest.Injection) {
 	t.Helper()
 	before := countOf(faults, "delete")

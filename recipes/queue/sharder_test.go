@@ -585,7 +585,7 @@ func TestShardersThatStartAtOnceAddOneQueue(t *testing.T) {
 // The path is a container, which a server removes if it stays empty.
 func TestShardIsAddedToAPathThatGoesAwayMeanwhile(t *testing.T) {
 	t.Parallel()
-	for what, op := range map[string]string{"before its version is read": "getData", "before the queue is added": "multi"} {
+	for what, op := range map[string]string{"before it is read": "getData", "before the queue is added": "multi"} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
 			testenv.InVirtualTime(t, func(t *testing.T, place testenv.Place, chroot string) {

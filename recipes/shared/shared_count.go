@@ -16,7 +16,7 @@ import (
 // bytes, the highest first; further bytes are ignored. A node with fewer bytes leaves the count as it is: see
 // [SharedCount.Err]. It can be the number of leases of a semaphore: see locks.WithLeaseCount. All methods are safe for
 // concurrent use. In Java: SharedCount.
-type SharedCount struct {
+type SharedCount struct { //nolint:revive // the name is Java's
 	value *SharedValue
 	seed  int
 

@@ -22,7 +22,7 @@ import (
 // the copy follows the node, also after the node was deleted and created again. Without a connection, and while the
 // node does not exist or cannot be read, the copy stays as it is. It takes no goroutine while nothing changes. All
 // methods are safe for concurrent use. In Java: SharedValue.
-type SharedValue struct {
+type SharedValue struct { //nolint:revive // the name is Java's, and Value is the typed one
 	node
 	seed      []byte
 	listeners listeners.Set[VersionedValue[[]byte]]

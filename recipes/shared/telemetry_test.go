@@ -4,11 +4,10 @@ import (
 	"context"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"go.opentelemetry.io/otel/attribute"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/gocurator/curator/codec"
 	"github.com/gocurator/curator/curatortest"

@@ -206,7 +206,7 @@ func TestValueBadPath(t *testing.T) {
 		_, modifyErr := v.Modify(s.ctx, func(_ context.Context, b []byte) ([]byte, error) { return b, nil })
 		_, opErr := v.Op(nil, -1)
 		var watchErr error
-		for _, watchErr = range v.Watch(s.ctx) { //nolint:revive // it yields once
+		for _, watchErr = range v.Watch(s.ctx) { // it yields once
 		}
 		for what, err := range map[string]error{
 			"get": getErr, "set": setErr, "modify": modifyErr, "op": opErr, "watch": watchErr,

@@ -60,8 +60,10 @@ func TestChallenges(t *testing.T) {
 		has             string // part of the response
 		wrong           string // part of the error
 	}{
-		{name: "of ZooKeeper", challenge: `realm="zk-sasl-md5",nonce="n",charset=utf-8,algorithm=md5-sess`,
-			has: `username="zoë",realm="zk-sasl-md5"`},
+		{
+			name: "of ZooKeeper", challenge: `realm="zk-sasl-md5",nonce="n",charset=utf-8,algorithm=md5-sess`,
+			has: `username="zoë",realm="zk-sasl-md5"`,
+		},
 		{name: "no realm", challenge: `nonce="n",algorithm=md5-sess`, has: `realm=""`},
 		{name: "two realms", challenge: `realm="a",realm="b",nonce="n",algorithm=md5-sess`, has: `realm="a"`},
 		{name: "spaces and empty elements", challenge: " ,, nonce = \"n\" ,\t,algorithm= md5-sess,", has: `nonce="n"`},
@@ -106,8 +108,12 @@ func TestEncodings(t *testing.T) {
 		text, bytes string
 		hasUTF8, ok bool
 	}{
-		{"bob", "bob", true, true}, {"zoë", "zo\xeb", true, true}, {"zoë", "zo\xeb", false, true},
-		{"Łukasz", "Łukasz", true, true}, {"ÿ€", "ÿ€", true, true}, {"Łukasz", "", false, false},
+		{"bob", "bob", true, true},
+		{"zoë", "zo\xeb", true, true},
+		{"zoë", "zo\xeb", false, true},
+		{"Łukasz", "Łukasz", true, true},
+		{"ÿ€", "ÿ€", true, true},
+		{"Łukasz", "", false, false},
 		{"\xff", "", true, false},
 	}
 	for _, tt := range tests {

@@ -139,7 +139,7 @@ func (k *fakeKDC) answer(kind string, body *messages.KDCReqBody, do func() ([]by
 	refusal.STime = k.now.Truncate(time.Second)
 	if code == errorcode.KDC_ERR_PREAUTH_REQUIRED {
 		var err error
-		if refusal.EData, err = asn1.Marshal(k.hints(body)); err != nil {
+		if refusal.EData, err = asn1.Marshal(k.hints()); err != nil {
 			return nil, err
 		}
 	}
@@ -147,7 +147,7 @@ func (k *fakeKDC) answer(kind string, body *messages.KDCReqBody, do func() ([]by
 }
 
 // hints say which keys a client has.
-func (k *fakeKDC) hints(body *messages.KDCReqBody) types.PADataSequence {
+func (k *fakeKDC) hints() types.PADataSequence {
 	info, err := asn1.Marshal(types.ETypeInfo2{{EType: k.kind, Salt: "salt", S2KParams: k.iterations}})
 	if err != nil {
 		panic(err)
@@ -193,7 +193,7 @@ func (k *fakeKDC) authenticate(r *messages.ASReq) ([]byte, int32) {
 		panic(err)
 	}
 	rep := messages.ASRep{KDCRepFields: messages.KDCRepFields{
-		PVNO: 5, MsgType: 11, PAData: k.hints(&r.ReqBody), CRealm: r.ReqBody.Realm, CName: r.ReqBody.CName,
+		PVNO: 5, MsgType: 11, PAData: k.hints(), CRealm: r.ReqBody.Realm, CName: r.ReqBody.CName,
 		Ticket: fakeTicket(r.ReqBody.Realm, r.ReqBody.SName), EncPart: sealed,
 	}}
 	if k.rename != nil {

@@ -38,9 +38,9 @@ type (
 		lower
 		Named    Base `json:"named"`
 		Skipped  int  `json:"-"`
-		Dash     int  `json:"-,"`
+		Dash     int  `json:"-,"` //nolint:staticcheck // wrong on purpose
 		private  int
-		Bad      int             `json:"a\"b"`
+		Bad      int             `json:"a\"b"` //nolint:staticcheck // wrong on purpose
 		Odd      int             `json:"ключ $%"`
 		Empty    string          `json:"empty,omitempty"`
 		EmptyMap map[string]int  `json:",omitempty"`
@@ -52,7 +52,7 @@ type (
 		Quoted   int64           `json:",string"`
 		QuotedS  string          `json:",string"`
 		QuotedP  *bool           `json:",string"`
-		NotQ     []int           `json:",string"`
+		NotQ     []int           `json:",string"` //nolint:staticcheck // wrong on purpose
 		Any      any
 		Keys     map[int]named
 		TextKeys map[netip.Addr]float64
@@ -79,9 +79,17 @@ func values() []any {
 	yes := true
 	addr := netip.MustParseAddr("::1")
 	return []any{
-		nil, true, 1, "a", 1.5, []int(nil), []int{}, map[string]int(nil), map[string]int{"b": 1, "a": 2}, &one, (*int)(nil),
-		[]any{nil, 1, "x", 2.5, []string{"y"}, map[string]any{"k": nil}}, struct{}{}, Deeper{Base{1, "h"}}, Ring{N: 1},
-		tags{}, &tags{},
+		nil, true, 1, "a", 1.5, []int(nil),
+		[]int{},
+		map[string]int(nil),
+		map[string]int{"b": 1, "a": 2},
+		&one, (*int)(nil),
+		[]any{nil, 1, "x", 2.5, []string{"y"}, map[string]any{"k": nil}},
+		struct{}{},
+		Deeper{Base{1, "h"}},
+		Ring{N: 1},
+		tags{},
+		&tags{},
 		tags{
 			Base: Base{1, "x"}, Other: &Other{2, 3}, lower: lower{4}, Named: Base{5, "y"}, Skipped: 6, Dash: 7, private: 8,
 			Bad: 9, Odd: 10, Empty: "e", EmptyMap: map[string]int{"a": 1}, EmptyPtr: ptr, Zero: time.Unix(1, 0).UTC(),
@@ -147,8 +155,16 @@ func TestAppendRefusesWhatHasNoJSON(t *testing.T) {
 	r.Next = r
 	for _, value := range []any{
 		func() {}, make(chan int), complex(1, 1), math.NaN(), math.Inf(1), float32(math.Inf(-1)), json.Number("x"),
-		json.Number(`"1"`), failing{}, failingText{}, noJSON{}, map[failingText]int{{}: 1}, map[bool]int{true: 1},
-		[]any{failing{}}, map[string]any{"k": failing{}}, struct{ F any }{failing{}}, r, json.RawMessage("{"),
+		json.Number(`"1"`),
+		failing{},
+		failingText{},
+		noJSON{},
+		map[failingText]int{{}: 1},
+		map[bool]int{true: 1},
+		[]any{failing{}},
+		map[string]any{"k": failing{}},
+		struct{ F any }{failing{}},
+		r, json.RawMessage("{"),
 	} {
 		if got, err := Append(nil, reflect.ValueOf(value), nil); err == nil {
 			t.Errorf("%T is %s", value, got)

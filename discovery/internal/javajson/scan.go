@@ -85,16 +85,16 @@ func (s *scanner) key() (quoted []byte, err error) {
 // value passes a value, which is within depth others.
 func (s *scanner) value(depth int) (value []byte, err error) {
 	c, start := s.peek(), s.at
-	switch {
-	case c == '{' || c == '[':
+	switch c {
+	case '{', '[':
 		err = s.nested(c, depth+1)
-	case c == '"':
+	case '"':
 		err = s.text()
-	case c == 't':
+	case 't':
 		err = s.word("true")
-	case c == 'f':
+	case 'f':
 		err = s.word("false")
-	case c == 'n':
+	case 'n':
 		err = s.word("null")
 	default:
 		err = s.number()

@@ -41,8 +41,8 @@ func (a *app) queueDead() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "dead DEAD...",
 		Short: "Look at the dead letters of queues",
-		Long: `Dead lists what consumers have moved to the paths of dead letters, in the order of each. FOR is the time since an
-item was moved. ITEMS is how many items the node has, or "corrupt" if its bytes are not those of a queue. All other
+		Long: `Dead lists what consumers have moved to the paths of dead letters, in the order of each. FOR is the time since
+an item was moved. ITEMS is how many items the node has, or "corrupt" if its bytes are not those of a queue. All other
 letters were moved because the consumer failed too often, or because its codec failed. TRACE is the trace of the put,
 which has the deliveries with their errors. The nodes do not say from which queue the letters come, nor what the
 errors were.`,

@@ -35,13 +35,13 @@ func children(t *testing.T, client *framework.Client, path string) []string {
 	return names
 }
 
-// contents returns the data of the children of a node, in the order of their numbers.
-func contents(t *testing.T, client *framework.Client, path string) (all []string) {
+// contents returns the data of the children of /q, in the order of their numbers.
+func contents(t *testing.T, client *framework.Client) (all []string) {
 	t.Helper()
-	names := children(t, client, path)
+	names := children(t, client, "/q")
 	slices.SortFunc(names, func(a, b string) int { return strings.Compare(a[len(a)-10:], b[len(b)-10:]) })
 	for _, name := range names {
-		data, err := client.GetData().ForPath(testenv.Context(t), path+"/"+name)
+		data, err := client.GetData().ForPath(testenv.Context(t), "/q/"+name)
 		testclient.Must(t, err)
 		all = append(all, string(data))
 	}
@@ -68,7 +68,7 @@ func bury(t *testing.T, client *framework.Client, n int) (want []string) {
 // wantMoved checks that all letters are in the queue, each once, and in their order.
 func wantMoved(t *testing.T, client *framework.Client, want []string) {
 	t.Helper()
-	if diff := cmp.Diff(want, contents(t, client, "/q")); diff != "" {
+	if diff := cmp.Diff(want, contents(t, client)); diff != "" {
 		t.Errorf("in the queue (-want +got):\n%s", diff)
 	}
 	if left := children(t, client, "/dead"); len(left) > 0 {
@@ -103,7 +103,8 @@ func TestQueueDeadShowsWhatTheNodesSay(t *testing.T) {
 	testclient.Must(t, q.Start())
 	testclient.Must(t, q.Put(t.Context(), "fails", 7))
 	testclient.Must(t, q.FlushPuts(t.Context()))
-	_, err = client.Create().WithMode(builders.PersistentSequential).ForPath(t.Context(), "/q/queue-100000009", []byte("?"))
+	_, err = client.Create().WithMode(builders.PersistentSequential).ForPath(t.Context(), "/q/queue-100000009",
+		[]byte("?"))
 	testclient.Must(t, err)
 	testenv.Eventually(t, func() bool { return len(children(t, client, "/dead")) == 2 }, "both are dead letters")
 	testclient.Must(t, q.Close())
@@ -120,7 +121,9 @@ func TestQueueDeadShowsWhatTheNodesSay(t *testing.T) {
 		t.Fatalf("queue dead: %+v", got)
 	}
 	for i, want := range [][]string{
-		{"ITEMS", "TRACE", "DATA"}, {"1", "-", "fails"}, {"corrupt", "-", "?"},
+		{"ITEMS", "TRACE", "DATA"},
+		{"1", "-", "fails"},
+		{"corrupt", "-", "?"},
 		{"2", "0af7651916cd43dd8448eb211c80319c", "a"},
 	} {
 		fields := strings.Fields(lines[i])
@@ -414,7 +417,7 @@ func TestQueueRequeueLetterChanges(t *testing.T) {
 			if !cmp.Equal(stateCounts(got.stdout), map[string]int{c.state: 1}) || got.code != CodeOK {
 				t.Errorf("%+v", got)
 			}
-			if diff := cmp.Diff(c.queued, contents(t, client, "/q")); diff != "" {
+			if diff := cmp.Diff(c.queued, contents(t, client)); diff != "" {
 				t.Errorf("in the queue (-want +got):\n%s", diff)
 			}
 		})
@@ -462,7 +465,7 @@ func TestQueueRequeueUnderFaults(t *testing.T) {
 	if hits == 0 {
 		t.Error("there was no fault")
 	}
-	got := contents(t, client, "/q")
+	got := contents(t, client)
 	slices.Sort(got)
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("in the queue (-want +got):\n%s", diff)
@@ -494,7 +497,7 @@ func TestQueueRequeueTwoAtOnce(t *testing.T) {
 	if moved != len(want) {
 		t.Errorf("%d letters were moved, want %d", moved, len(want))
 	}
-	got := contents(t, client, "/q")
+	got := contents(t, client)
 	slices.Sort(got)
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("in the queue (-want +got):\n%s", diff)

@@ -42,7 +42,7 @@ func TestQueueRequeueKilledMovesNothingTwice(t *testing.T) {
 			if got.code != CodeOK {
 				t.Errorf("the next run: %+v", got)
 			}
-			items := contents(t, client, "/q")
+			items := contents(t, client)
 			slices.Sort(items)
 			if diff := cmp.Diff(want, items); diff != "" {
 				t.Errorf("in the queue (-want +got):\n%s", diff)
@@ -120,7 +120,7 @@ func TestQueueRequeueTwiceBesideAConsumer(t *testing.T) {
 			testenv.Eventually(t, func() bool { return len(children(t, client, "/dead")) == 0 }, "there are no letters")
 			testclient.Must(t, letters.Close())
 			consumed := len(got)
-			for _, data := range contents(t, client, "/q") {
+			for _, data := range contents(t, client) {
 				got[data[9:17]]++ // behind the version, the mark and the length
 			}
 			t.Logf("%d of the letters were consumed", consumed)

@@ -108,11 +108,20 @@ func (a *app) statOf(
 	}
 	n := func(i int64) string { return strconv.FormatInt(i, 10) }
 	for _, line := range [][2]string{
-		{"path", printable(path)}, {"kind", st.Kind}, {"ephemeralOwner", st.EphemeralOwner}, {"acl", printable(acl)},
-		{"created", stamp(st.Created)}, {"modified", stamp(st.Modified)},
-		{"version", n(int64(s.Version))}, {"childVersion", n(int64(s.Cversion))}, {"aclVersion", n(int64(s.Aversion))},
-		{"children", n(int64(s.NumChildren))}, {"bytes", n(int64(s.DataLength))},
-		{"czxid", n(s.Czxid)}, {"mzxid", n(s.Mzxid)}, {"pzxid", n(s.Pzxid)},
+		{"path", printable(path)},
+		{"kind", st.Kind},
+		{"ephemeralOwner", st.EphemeralOwner},
+		{"acl", printable(acl)},
+		{"created", stamp(st.Created)},
+		{"modified", stamp(st.Modified)},
+		{"version", n(int64(s.Version))},
+		{"childVersion", n(int64(s.Cversion))},
+		{"aclVersion", n(int64(s.Aversion))},
+		{"children", n(int64(s.NumChildren))},
+		{"bytes", n(int64(s.DataLength))},
+		{"czxid", n(s.Czxid)},
+		{"mzxid", n(s.Mzxid)},
+		{"pzxid", n(s.Pzxid)},
 	} {
 		if line[1] != "" {
 			w.Row(nil, line[:]...)

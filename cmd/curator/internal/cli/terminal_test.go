@@ -38,7 +38,7 @@ type terminal struct {
 func openTerminal(tb testing.TB, width, height int, environ []string, args ...string) *terminal {
 	tb.Helper()
 	testenv.RequireReal(tb)
-	dir, err := os.MkdirTemp("", "tmux") // the name of a socket must be short: not the directory of the test
+	dir, err := os.MkdirTemp("", "tmux") //nolint:usetesting // the name of a socket must be short
 	testclient.Must(tb, err)
 	tb.Cleanup(func() { _ = os.RemoveAll(dir) }) // the system removes what is left
 	environ = append(slices.Clone(environ), "PATH="+nameProgram(tb))

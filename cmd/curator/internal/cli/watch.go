@@ -153,14 +153,14 @@ func (a *app) follow(ctx context.Context, client *framework.Client, path string,
 
 // changeOf returns what an event says, and false if it is not for the user.
 func changeOf(ev zk.Event) (c change, ok bool) {
-	switch {
-	case ev.Type == zk.EventNodeCreated:
+	switch ev.Type {
+	case zk.EventNodeCreated:
 		c.Event = eventCreated
-	case ev.Type == zk.EventNodeDataChanged:
+	case zk.EventNodeDataChanged:
 		c.Event = eventChanged
-	case ev.Type == zk.EventNodeDeleted:
+	case zk.EventNodeDeleted:
 		c.Event = eventDeleted
-	case ev.Type == zk.EventNodeChildrenChanged:
+	case zk.EventNodeChildrenChanged:
 		c.Event = eventChildren
 	default:
 		return c, false

@@ -150,7 +150,7 @@ func (p *Process) Destroy(pid int) (code int) {
 func (p *Process) Close(pid int) {
 	takeTerminal(pid)
 	_ = p.control.Close()
-	for range p.Reports { //nolint:revive // what it says no longer matters
+	for range p.Reports { // what it says no longer matters
 	}
 	<-p.done
 }

@@ -216,10 +216,9 @@ func participant(r Recipe, path string, s State, c *child) Participant {
 		Recipe: r, Path: path, Node: c.name, State: s, Since: time.UnixMilli(c.Stat.Ctime).UTC(), Token: c.Stat.Czxid,
 		Session: c.Stat.EphemeralOwner,
 	}
-	switch text := string(c.Data); {
-	case text == revoke:
+	if string(c.Data) == revoke {
 		p.Note = "asked to release"
-	default:
+	} else {
 		p.Address = address(c.Data)
 	}
 	return p
