@@ -39,6 +39,18 @@ func (c *sharedCase) writeUnseen(data string) shared.VersionedValue[[]byte] {
 	return shared.VersionedValue[[]byte]{Value: []byte(data), Version: stat.Version, Zxid: stat.Mzxid}
 }
 
+// makeAnew deletes the node and creates it again. The judge sees it.
+func (c *sharedCase) makeAnew(data string) {
+	c.Helper()
+	if err := c.world.operator.Delete().ForPath(c.Context(), c.path); err != nil {
+		c.Fatal(err)
+	}
+	if _, err := c.world.operator.Create().ForPath(c.Context(), c.path, []byte(data)); err != nil {
+		c.Fatal(err)
+	}
+	c.see()
+}
+
 func (c *sharedCase) see() {
 	c.Helper()
 	leader, err := c.world.cluster.Leader()
@@ -101,7 +113,18 @@ func TestJudgeOfSharedValue(t *testing.T) {
 		"it is set over another one": {func(c *sharedCase) {
 			c.write("c")
 			c.judgeSet(c.c, true, c.a, "c")
-		}, "has set \"c\" behind \"a\", and \"b\" was in between"},
+		}, "has set \"c\" as version 3 behind \"a\", version 1"},
+		"it is set in a node that was made anew, with the same version": {happens: func(c *sharedCase) {
+			c.makeAnew("d")
+			c.write("e")
+			c.write("c")
+			c.judgeSet(c.c, true, c.a, "c")
+		}},
+		"it is set in a node that was made anew, with another version": {func(c *sharedCase) {
+			c.makeAnew("d")
+			c.write("c")
+			c.judgeSet(c.c, true, c.a, "c")
+		}, "has set \"c\" as version 1 behind \"a\", version 1"},
 		"it is set over another one without a condition": {happens: func(c *sharedCase) {
 			c.write("c")
 			c.judgeSet(c.c, false, c.a, "c")

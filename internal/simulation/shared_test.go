@@ -209,8 +209,9 @@ func (s *sharedNode) judgeRefused(data, why string) {
 	}
 }
 
-// judgeSet judges a write that has succeeded: the servers have had its data. If it depends on a value, nothing was
-// written to the same node between the two.
+// judgeSet judges a write that has succeeded: the servers have had its data. If it depends on a value, it is the next
+// version behind it: nothing was written to the node between the two. A node that was made anew since, and had the
+// version of the value then, is taken for the old one, as docs/values.md says.
 func (s *sharedNode) judgeSet(c *sharedCopy, conditional bool, before shared.VersionedValue[[]byte], data string) {
 	if !s.had[data] {
 		if s.sawAllSince(before) {
@@ -221,17 +222,10 @@ func (s *sharedNode) judgeSet(c *sharedCopy, conditional bool, before shared.Ver
 	if !conditional {
 		return
 	}
-	at := slices.IndexFunc(s.versions, func(n curatortest.Node) bool { return n.Stat.Mzxid == before.Zxid })
-	if at < 0 {
-		return // the judge has not seen it
-	}
-	for _, n := range s.versions[at+1:] {
-		switch {
-		case string(n.Data) == data || n.Stat.Czxid != s.versions[at].Stat.Czxid:
-			return
-		default:
-			s.world.violate("%s has set %q behind %q, and %q was in between", c.actor, data, before.Value, n.Data)
-		}
+	set := s.versions[slices.IndexFunc(s.versions, func(n curatortest.Node) bool { return string(n.Data) == data })].Stat
+	if set.Version != before.Version+1 {
+		s.world.violate("%s has set %q as version %d behind %q, version %d", c.actor, data, set.Version, before.Value,
+			before.Version)
 	}
 }
 
