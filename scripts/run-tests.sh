@@ -63,7 +63,7 @@ real() {
 	return "$status"
 }
 
-say "about twelve minutes on two cores, with the first compilation"
+say "about eleven minutes on two cores, with the first compilation"
 for name in "$@"; do
 	case $name in
 	install) step "installing what is missing" ./scripts/install.sh || break ;;
