@@ -70,9 +70,9 @@ func TestEnterSpuriousWakeUpKeepsWaiting(t *testing.T) {
 	s.await("b", "c", "ready")
 }
 
-// GH-1290: in Java a timed enter returns true after any session event. Here the connection is lost and comes back, then
-// the session ends: Enter waits until its time is up.
-func TestEnterTimedDoesNotPassAfterSessionEvents(t *testing.T) {
+// TestGH1290TimedEnterDoesNotPassAfterSessionEvents: in Java a timed enter returns true after any session event. Here the
+// connection is lost and comes back, then the session ends: Enter waits until its time is up.
+func TestGH1290TimedEnterDoesNotPassAfterSessionEvents(t *testing.T) {
 	t.Parallel()
 	s := newBarrier(t)
 	client, faults := s.proxied()
