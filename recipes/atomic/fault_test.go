@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/go-zookeeper/zk"
 
@@ -303,6 +304,43 @@ func TestNumberRefusedRequestIsError(t *testing.T) {
 		r, err := n.Increment(s.ctx)
 		wantResult(s, r, err, applied(1, 2))
 	})
+}
+
+// The server has too much to do for longer than the policy of the client retries: a write that it did not begin with is
+// not uncertain.
+func TestNumberThrottledWriteIsNotUncertain(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		op      string
+		retries int
+		opts    []atomic.Option
+	}{
+		"set":             {"setData", 2, nil},
+		"with a receipt":  {"multi", 2, []atomic.Option{atomic.WithReceipts(receiptsPath)}},
+		"without retries": {"setData", 0, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inScene(t, func(s *scene) {
+				s.client = s.connect(s.place, framework.WithRetryPolicy(retry.NTimes(tt.retries, time.Millisecond)))
+				n := s.long(tt.opts...)
+				_, err := n.Increment(s.ctx)
+				s.must(err)
+				s.place.Faults().Add(curatortest.Rule{
+					Ops: []string{tt.op}, Count: 1 + 2*tt.retries, Action: curatortest.ReplyError, Err: framework.ErrThrottledOp,
+				})
+				r, err := n.Increment(s.ctx)
+				if tt.retries == 0 {
+					s.wantErr(err, framework.ErrThrottledOp)
+					if isUncertain(err) {
+						s.Errorf("got %v", err)
+					}
+					r, err = n.Increment(s.ctx)
+				}
+				wantResult(s, r, err, applied(1, 2))
+			})
+		})
+	}
 }
 
 func TestNumberOfClosedClient(t *testing.T) {

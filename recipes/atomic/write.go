@@ -104,7 +104,8 @@ func (e *engine) settle(ctx context.Context, base snapshot, post []byte) (v verd
 		isLost = true
 		v, findErr := e.findOut(ctx, base, post, receipt)
 		switch {
-		case v == undecided && waitqueue.IsOutage(err):
+		case v == undecided && waitqueue.IsPassing(err): // of a busy server too, for longer than the client retries
+			_ = waitqueue.Pause(ctx, waitqueue.OutagePause)
 			continue
 		case v == undecided:
 			v = uncertain
