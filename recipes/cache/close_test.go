@@ -17,38 +17,48 @@ import (
 	"github.com/gocurator/curator/recipes/cache"
 )
 
-// closer is a cache whose first event calls a function.
+// closer is a cache with two listeners, each of which calls a function.
 type closer struct {
 	start func() error
 	close func() error
 }
 
-// closers has every kind of cache. Each calls fn once for each event.
+// closers has every kind of cache. Each calls fn twice for each event, so one listener is behind the other.
 func closers(s *scene) map[string]func(fn func(ctx context.Context)) closer {
 	return map[string]func(fn func(ctx context.Context)) closer{
 		"CuratorCache": func(fn func(ctx context.Context)) closer {
 			c := cache.NewCuratorCache(s.client, root)
-			c.AddListener(func(ctx context.Context, _ cache.Event) { fn(ctx) })
+			for range 2 {
+				c.AddListener(func(ctx context.Context, _ cache.Event) { fn(ctx) })
+			}
 			return closer{c.Start, c.Close}
 		},
 		"NodeCache": func(fn func(ctx context.Context)) closer {
 			c := cache.NewNodeCache(s.client, root)
-			c.AddListener(func(ctx context.Context, _ *cache.ChildData) { fn(ctx) })
+			for range 2 {
+				c.AddListener(func(ctx context.Context, _ *cache.ChildData) { fn(ctx) })
+			}
 			return closer{c.Start, c.Close}
 		},
 		"PathChildrenCache": func(fn func(ctx context.Context)) closer {
 			c := cache.NewPathChildrenCache(s.client, root)
-			c.AddListener(func(ctx context.Context, _ cache.PathChildrenCacheEvent) { fn(ctx) })
+			for range 2 {
+				c.AddListener(func(ctx context.Context, _ cache.PathChildrenCacheEvent) { fn(ctx) })
+			}
 			return closer{func() error { return c.Start(s.ctx, cache.Normal) }, c.Close}
 		},
 		"TreeCache": func(fn func(ctx context.Context)) closer {
 			c := cache.NewTreeCache(s.client, root)
-			c.AddListener(func(ctx context.Context, _ cache.TreeCacheEvent) { fn(ctx) })
+			for range 2 {
+				c.AddListener(func(ctx context.Context, _ cache.TreeCacheEvent) { fn(ctx) })
+			}
 			return closer{c.Start, c.Close}
 		},
 		"PersistentWatcher": func(fn func(ctx context.Context)) closer {
 			c := cache.NewPersistentWatcher(s.client, root, true)
-			c.AddListener(func(ctx context.Context, _ zk.Event) { fn(ctx) })
+			for range 2 {
+				c.AddListener(func(ctx context.Context, _ zk.Event) { fn(ctx) })
+			}
 			c.AddResetListener(func(ctx context.Context, _ struct{}) { fn(ctx) })
 			return closer{c.Start, c.Close}
 		},

@@ -68,6 +68,39 @@ func TestTrySetValueNeverSaysNoToWhatWasSet(t *testing.T) {
 	})
 }
 
+// A server that has too much to do does not begin with a request: the policy of the client sends it again, and the last
+// refusal is no uncertain outcome.
+func TestSharedValueThrottledIsNotUncertain(t *testing.T) {
+	t.Parallel()
+	inScene(t, func(s *scene) {
+		s.client = s.newClient(s.place, framework.WithRetryPolicy(retry.NTimes(2, time.Millisecond)))
+		throttled := func(times int) {
+			s.place.Faults().Add(curatortest.Rule{
+				Ops: []string{"setData"}, Count: times, Action: curatortest.ReplyError, Err: framework.ErrThrottledOp,
+			})
+		}
+		v := s.start(s.client, "0")
+		throttled(2)
+		if set, err := v.TrySetValue(s.ctx, v.VersionedValue(), []byte("1")); !set || err != nil {
+			s.Errorf("set is %t, the error is %v", set, err)
+		}
+		throttled(3)
+		set, err := v.TrySetValue(s.ctx, v.VersionedValue(), []byte("2"))
+		if set || !errors.Is(err, framework.ErrThrottledOp) || errors.Is(err, shared.ErrUncertain) {
+			s.Errorf("set is %t, the error is %v", set, err)
+		}
+		throttled(3)
+		err = v.SetValue(s.ctx, []byte("3"))
+		if !errors.Is(err, framework.ErrThrottledOp) || errors.Is(err, shared.ErrUncertain) {
+			s.Errorf("the error is %v", err)
+		}
+		if data, _ := s.stored(); data != "1" {
+			s.Errorf("the node has %q", data)
+		}
+		s.await(v, "1")
+	})
+}
+
 // A lost answer is found out if the write of another client shows that ours came too late.
 func TestTrySetValueFindsOutThatItWasRefused(t *testing.T) {
 	t.Parallel()
