@@ -5,9 +5,44 @@ import (
 	"fmt"
 	"sync"
 	"testing"
+	"testing/synctest"
 
+	"github.com/gocurator/curator/curatortest"
 	"github.com/gocurator/curator/internal/testenv"
 )
+
+// TestTakeThatWasOvertakenLeavesTheNextElementToOthers has another client take an element before the Take that waits for
+// it has listed the queue. With the next one the Take pauses, so the other is first without a race.
+func TestTakeThatWasOvertakenLeavesTheNextElementToOthers(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		server := curatortest.NewServerT(t, curatortest.WithoutPort())
+		ctx, slow := testenv.Context(t), clientAt(t, server, "")
+		others := simple(clientAt(t, server, ""))
+		got := make(chan string, 1)
+		go func() {
+			data, _ := simple(slow).Take(ctx)
+			got <- string(data)
+		}()
+		awaitSilence(t, server.Faults())
+		listing := server.Faults().Add(curatortest.Rule{
+			Ops: []string{"getChildren2"}, SessionID: slow.SessionID(), Count: 1, Action: curatortest.HoldRequest,
+		})
+		offer(t, others, "first")
+		must(t, listing.Wait(ctx))
+		want(t, "first")(others.Poll(ctx))
+		listing.Release()
+		awaitSilence(t, server.Faults())
+		offer(t, others, "second")
+		synctest.Wait() // no time passes: the Take has the event, and pauses
+		want(t, "second")(others.Poll(ctx))
+		awaitSilence(t, server.Faults())
+		offer(t, others, "third")
+		if data := <-got; data != "third" {
+			t.Errorf("it took %q", data)
+		}
+	})
+}
 
 // TestElementOfferedAloneIsFoundByIdleTakesWithFewRequests counts the requests for elements that are offered one at a
 // time to many who wait, each with a client of its own.
