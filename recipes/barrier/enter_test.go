@@ -70,8 +70,8 @@ func TestEnterSpuriousWakeUpKeepsWaiting(t *testing.T) {
 	s.await("b", "c", "ready")
 }
 
-// TestGH1290TimedEnterDoesNotPassAfterSessionEvents: in Java a timed enter returns true after any session event. Here the
-// connection is lost and comes back, then the session ends: Enter waits until its time is up.
+// TestGH1290TimedEnterDoesNotPassAfterSessionEvents: in Java a timed enter returns true after any session event. Here
+// the connection is lost and comes back, then the session ends: Enter waits until its time is up.
 func TestGH1290TimedEnterDoesNotPassAfterSessionEvents(t *testing.T) {
 	t.Parallel()
 	s := newBarrier(t)

@@ -11,8 +11,8 @@ import (
 	"github.com/gocurator/curator/internal/testenv"
 )
 
-// TestTakeThatWasOvertakenLeavesTheNextElementToOthers has another client take an element before the Take that waits for
-// it has listed the queue. With the next one the Take pauses, so the other is first without a race.
+// TestTakeThatWasOvertakenLeavesTheNextElementToOthers has another client take an element before the Take that waits
+// for it has listed the queue. With the next one the Take pauses, so the other is first without a race.
 func TestTakeThatWasOvertakenLeavesTheNextElementToOthers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
