@@ -326,7 +326,7 @@ func TestNumberThrottledWriteIsNotUncertain(t *testing.T) {
 				n := s.long(tt.opts...)
 				_, err := n.Increment(s.ctx)
 				s.must(err)
-				s.place.Faults().Add(curatortest.Rule{
+				s.place.Faults().Add(curatortest.Rule{ // all tries, then all but the last
 					Ops: []string{tt.op}, Count: 1 + 2*tt.retries, Action: curatortest.ReplyError, Err: framework.ErrThrottledOp,
 				})
 				r, err := n.Increment(s.ctx)
@@ -341,6 +341,29 @@ func TestNumberThrottledWriteIsNotUncertain(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A server that never has time does not hold a call beyond its context, and the write is not applied.
+func TestNumberThrottledForEverEndsWithContext(t *testing.T) {
+	t.Parallel()
+	inScene(t, func(s *scene) {
+		s.client = s.connect(s.place, framework.WithRetryPolicy(retry.NTimes(2, time.Millisecond)))
+		n := s.long()
+		_, err := n.Increment(s.ctx)
+		s.must(err)
+		s.place.Faults().Add(curatortest.Rule{
+			Ops: []string{"setData"}, Action: curatortest.ReplyError, Err: framework.ErrThrottledOp,
+		})
+		ctx, cancel := context.WithTimeout(s.ctx, time.Second)
+		defer cancel()
+		_, err = n.Increment(ctx)
+		s.wantErr(err, context.DeadlineExceeded)
+		got, err := s.otherLong().Get(s.ctx)
+		s.must(err)
+		if got != 1 {
+			s.Errorf("the number is %d", got)
+		}
+	})
 }
 
 func TestNumberOfClosedClient(t *testing.T) {

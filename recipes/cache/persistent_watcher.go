@@ -68,8 +68,9 @@ func (w *PersistentWatcher) Start() error {
 	})
 }
 
-// Close stops the watcher and removes the watch in the background. It always returns nil. A listener call under
-// way is treated as [CuratorCache.Close] does: its context ends, and Close does not wait for it. In Java: close.
+// Close stops the watcher and removes the watch in the background. It always returns nil. As with
+// [CuratorCache.Close], the context of a listener call that is under way ends, and Close does not wait for it. In Java:
+// close.
 func (w *PersistentWatcher) Close() error {
 	w.end(func() {
 		w.removeState()
