@@ -8,6 +8,7 @@ import (
 
 func init() { //nolint:gochecknoinits // for the client and recipes: the public API does not show it
 	hook.OutOfFence = exec.Unfenced
+	hook.WithRetries = exec.WithRetries
 	hook.IsPipelineLive = exec.IsFlightLive
 	hook.JoinFences = func(fences any) any { return joinFences(fences.([]TransactionOperation)...) }
 	hook.NewOperations = func(config any) any {

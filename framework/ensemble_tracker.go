@@ -77,7 +77,7 @@ func (t *ensembleTracker) read() {
 	t.mu.Unlock()
 	if active { // an error means that the client is closed
 		_ = t.client.GetConfig().UsingWatcher(t.watcher).InBackground(t.take).WithUnhandledErrorListener(t.failed).
-			ForEnsemble(exec.WithoutBound(telemetry.Untraced(exec.Root)))
+			ForEnsemble(exec.WithoutOrder(exec.WithoutBound(telemetry.Untraced(exec.Root))))
 	}
 }
 

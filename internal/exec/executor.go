@@ -35,15 +35,16 @@ type Executor struct {
 	slots          sync.Pool // channels for Do; not global, because a channel belongs to a bubble of testing/synctest
 	epoch          time.Time
 
-	// holding is set while operations are parked: later ones queue behind them.
-	holding atomic.Bool
-	pending pending
+	// holding is set while operations are in the line: later ones queue behind them. sending is set while the first of
+	// them may be sent: operations that do not keep the order queue too, for that moment.
+	holding, sending atomic.Bool
+	pending          pending
 
 	life atomic.Int32 // a copy of state that is read without the lock
 
 	mu        sync.Mutex
 	state     lifeState  // changed with setState
-	parked    parkedList // operations that wait for a connection, in order
+	line      line       // operations that wait for a connection or behind a retry, in order
 	waking    bool       // a goroutine is in Connected, or begins attempts in wake
 	again     bool       // Connected was called while waking was set
 	woken     bool       // the timer has fired while waking was set
@@ -237,7 +238,13 @@ func (e *Executor) Go(ctx context.Context, op *Operation) error {
 }
 
 func (e *Executor) accept(ctx context.Context, op *Operation) error {
-	op.wire.Flight, op.single = ctx.Value(singleAttemptKey{}).(*wire.Flight)
+	switch attempts := ctx.Value(attemptsKey{}).(type) {
+	case *wire.Flight:
+		op.wire.Flight, op.single = attempts, true
+	case outOfOrder:
+		op.unordered = true
+	}
+	op.unordered = op.unordered || op.single || op.Detached
 	op.ex, op.ctx, op.started = e, ctx, e.now()
 	op.wire.Handler = op
 	if e.telemetry.On() {
@@ -268,10 +275,11 @@ func (e *Executor) accept(ctx context.Context, op *Operation) error {
 // admit counts an operation, or returns the reason why it is refused.
 func (e *Executor) admit(ctx context.Context, op *Operation) error {
 	exempt := op.Detached || op.Internal || e.pending.most > 0 && ctx.Value(unboundedKey{}) != nil
-	if err := e.pending.enter(ctx, op.background, exempt); err != nil {
+	var err error
+	if op.waiting.number, err = e.pending.enter(ctx, op.background, exempt); err != nil {
 		return err
 	}
-	if err := e.Err(); err != nil { // after counting: Stop waits for all counted operations
+	if err = e.Err(); err != nil { // after counting: Stop waits for all counted operations
 		e.pending.finished()
 		e.pending.exit()
 		return err
@@ -299,8 +307,8 @@ func (e *Executor) send(op *Operation) {
 	gone := op.isAbandoned()
 	var sent bool
 	var refused error
-	if !gone && !e.holding.Load() {
-		sent, refused = e.submit(op, inline)
+	if held := e.heldBy(op); !gone && !held.Load() {
+		sent, refused = e.submit(op, held, inline)
 	}
 	if guarded {
 		op.caller.gate.Unlock()
@@ -316,8 +324,16 @@ func (e *Executor) send(op *Operation) {
 	}
 }
 
+// heldBy returns the flag that holds op back. An operation that keeps the order waits for all that are in the line.
+func (e *Executor) heldBy(op *Operation) *atomic.Bool {
+	if op.unordered {
+		return &e.sending
+	}
+	return &e.holding
+}
+
 // submit reports whether the connection has accepted op. An error means that no connection ever will.
-func (e *Executor) submit(op *Operation, inline bool) (bool, error) {
+func (e *Executor) submit(op *Operation, held *atomic.Bool, inline bool) (bool, error) {
 	conn := e.conn()
 	if conn == nil {
 		return false, nil
@@ -330,7 +346,7 @@ func (e *Executor) submit(op *Operation, inline bool) (bool, error) {
 	}
 	op.sendOn(conn) // before the answer can come
 	// Others may have been parked since send has looked, and the next connection stand already.
-	err := conn.SubmitUnless(&e.holding, &op.wire, inline)
+	err := conn.SubmitUnless(held, &op.wire, inline)
 	if err == nil {
 		return true, nil
 	}
@@ -365,7 +381,7 @@ func (e *Executor) Stop() {
 		return
 	}
 	e.setState(closed)
-	waiting := e.parked.takeAll()
+	waiting := e.line.takeAll()
 	waiting = append(waiting, e.timers.stop()...)
 	undecided := e.decisions.takeAll()
 	e.mu.Unlock()

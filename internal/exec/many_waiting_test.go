@@ -15,7 +15,7 @@ import (
 func TestManyThatWaitToBeAcceptedGiveUp(t *testing.T) {
 	giveUp := func(n int) time.Duration {
 		p := &pending{most: 1, idle: make(chan struct{})}
-		if err := p.enter(t.Context(), false, false); err != nil {
+		if _, err := p.enter(t.Context(), false, false); err != nil {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
@@ -23,7 +23,7 @@ func TestManyThatWaitToBeAcceptedGiveUp(t *testing.T) {
 		var wg sync.WaitGroup
 		for range n {
 			wg.Go(func() {
-				if p.enter(ctx, false, false) == nil {
+				if _, err := p.enter(ctx, false, false); err == nil {
 					t.Error("accepted beyond the bound")
 				}
 			})

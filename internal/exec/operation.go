@@ -61,6 +61,7 @@ type Operation struct {
 	background bool // no caller waits: the result goes to a callback
 	inline     bool // the caller waits and may write the first request by itself
 	single     bool // no attempt follows: an outer loop retries
+	unordered  bool // it does not wait behind the retries of other operations
 
 	ex      *Executor
 	ctx     context.Context
@@ -96,9 +97,11 @@ type state struct {
 type waiting struct {
 	has           bool // the operation has waited at least once
 	reason        waitReason
+	inLine        bool       // it is in Executor.line
+	number        int64      // its place in the order in which operations are accepted
 	timer         int32      // index in the heap of timers, counted from 1; 0 without a timer
 	since         int64      // the beginning of the wait for a connection, in ns since Executor.epoch
-	before, after *Operation // the neighbours in the list of parked operations
+	before, after *Operation // the neighbours in the line
 }
 
 // caller is the side of a caller that waits.
@@ -458,7 +461,11 @@ func (op *Operation) isAbandoned() bool { return op.state.phase.Load() == abando
 // Root is the context of the client's own work, such as clean-ups and calls of listeners.
 var Root = context.Background() //nolint:forbidigo // the one root
 
-type singleAttemptKey struct{}
+// attemptsKey has a *wire.Flight for operations with one attempt each, outOfOrder for those that do not keep the order,
+// and nil for all others.
+type attemptsKey struct{}
+
+type outOfOrder struct{}
 
 type unboundedKey struct{}
 
@@ -469,17 +476,17 @@ func WithoutBound(ctx context.Context) context.Context {
 
 // WithSingleAttempt returns a context whose operations have one attempt each: an outer loop retries.
 func WithSingleAttempt(ctx context.Context) context.Context {
-	return context.WithValue(ctx, singleAttemptKey{}, (*wire.Flight)(nil))
+	return context.WithValue(ctx, attemptsKey{}, (*wire.Flight)(nil))
 }
 
 // WithFlight returns a context whose operations have one attempt each, all on the connection of f.
 func WithFlight(ctx context.Context, f *wire.Flight) context.Context {
-	return context.WithValue(ctx, singleAttemptKey{}, f)
+	return context.WithValue(ctx, attemptsKey{}, f)
 }
 
 // IsFlightLive reports whether the operations of a context from WithFlight have a connection that is not lost.
 func IsFlightLive(ctx context.Context) bool {
-	f, _ := ctx.Value(singleAttemptKey{}).(*wire.Flight)
+	f, _ := ctx.Value(attemptsKey{}).(*wire.Flight)
 	return f != nil && f.IsLive()
 }
 
@@ -488,7 +495,12 @@ func WithRetries(ctx context.Context) context.Context {
 	if !IsSingleAttempt(ctx) {
 		return ctx
 	}
-	return context.WithValue(ctx, singleAttemptKey{}, nil)
+	return context.WithValue(ctx, attemptsKey{}, nil)
+}
+
+// WithoutOrder returns a context whose operations are retried, and do not wait behind the retries of other operations.
+func WithoutOrder(ctx context.Context) context.Context {
+	return context.WithValue(ctx, attemptsKey{}, outOfOrder{})
 }
 
 type unfencedKey struct{}
@@ -504,11 +516,14 @@ func IsUnfenced(ctx context.Context) bool { return ctx.Value(unfencedKey{}) != n
 
 // Detach returns a context for the clean-up after an operation of ctx: in the same trace, but it does not end with ctx.
 func Detach(ctx context.Context) context.Context {
-	return context.WithValue(context.WithoutCancel(ctx), singleAttemptKey{}, nil)
+	return context.WithValue(context.WithoutCancel(ctx), attemptsKey{}, nil)
 }
 
 // IsSingleAttempt reports whether an outer loop retries the operations of ctx.
-func IsSingleAttempt(ctx context.Context) bool { return ctx.Value(singleAttemptKey{}) != nil }
+func IsSingleAttempt(ctx context.Context) bool {
+	_, single := ctx.Value(attemptsKey{}).(*wire.Flight)
+	return single
+}
 
 // ErrNotSent is a lost connection before anything was sent, so that nothing has taken effect.
 var ErrNotSent = fmt.Errorf("%w before it was sent", jute.ErrConnectionLoss)

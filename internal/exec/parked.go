@@ -16,18 +16,32 @@ type waitReason uint8
 
 const (
 	awake    waitReason = iota // it does not wait
-	parked                     // it waits for a connection
-	sleeping                   // it waits for the end of the pause before a retry
+	parked                     // it waits for a connection, or behind the retry of an older operation
+	sleeping                   // it waits for the end of the pause before a retry; without a timer the pause is over
+	deciding                   // the retry policy decides about it
 )
 
-// parkedList is a list of operations in order, from which each can be removed.
-type parkedList struct {
+// line is a list of operations in the order in which they were accepted. Each can be removed.
+type line struct {
 	first, last *Operation
+	latest      *Operation // inserted last: the next one often goes behind it
 	n           int
+	retries     int // number of operations that do not wait for a connection
+	unordered   int // number of operations that do not keep the order
 }
 
-// insert puts op behind after, or first if after is nil.
-func (l *parkedList) insert(after, op *Operation) {
+// insert puts op in its place.
+func (l *line) insert(op *Operation, reason waitReason) {
+	after := l.last
+	if l.latest != nil && after.waiting.number > op.waiting.number {
+		after = l.latest
+	}
+	for after != nil && after.waiting.number > op.waiting.number {
+		after = after.waiting.before
+	}
+	for after != nil && after.waiting.after != nil && after.waiting.after.waiting.number < op.waiting.number {
+		after = after.waiting.after
+	}
 	before := l.first
 	if after != nil {
 		before = after.waiting.after
@@ -40,11 +54,31 @@ func (l *parkedList) insert(after, op *Operation) {
 	} else {
 		l.last = op
 	}
-	op.waiting.has, op.waiting.reason, op.waiting.before, op.waiting.after = true, parked, after, before
-	l.n++
+	op.waiting.before, op.waiting.after, op.waiting.inLine = after, before, true
+	l.latest = op
+	l.count(op, 1)
+	l.setReason(op, reason)
 }
 
-func (l *parkedList) remove(op *Operation) {
+func (l *line) count(op *Operation, n int) {
+	l.n += n
+	if op.unordered {
+		l.unordered += n
+	}
+}
+
+// setReason changes the reason of an operation of the line.
+func (l *line) setReason(op *Operation, reason waitReason) {
+	if op.waiting.reason == sleeping || op.waiting.reason == deciding {
+		l.retries--
+	}
+	if reason == sleeping || reason == deciding {
+		l.retries++
+	}
+	op.waiting.has, op.waiting.reason = true, reason
+}
+
+func (l *line) remove(op *Operation) {
 	if op.waiting.before != nil {
 		op.waiting.before.waiting.after = op.waiting.after
 	} else {
@@ -55,20 +89,69 @@ func (l *parkedList) remove(op *Operation) {
 	} else {
 		l.last = op.waiting.before
 	}
-	op.waiting.reason, op.waiting.before, op.waiting.after = awake, nil, nil
-	l.n--
+	if l.latest == op {
+		l.latest = op.waiting.before
+	}
+	l.count(op, -1)
+	l.setReason(op, awake)
+	op.waiting.before, op.waiting.after, op.waiting.inLine = nil, nil, false
 }
 
-func (l *parkedList) takeAll() (all []*Operation) {
+// takeAll empties the line. It returns its operations, but those about which the policy decides.
+func (l *line) takeAll() (all []*Operation) {
 	for op := l.first; op != nil; op = l.first {
+		reason := op.waiting.reason
 		l.remove(op)
-		all = append(all, op)
+		if reason != deciding {
+			all = append(all, op)
+		}
 	}
 	return all
 }
 
+// next returns the first operation that may be sent or begun, nil if there is none.
+func (l *line) next() *Operation {
+	op := l.first
+	if op == nil || !op.isPaused() {
+		return op
+	}
+	if l.unordered == 0 {
+		return nil
+	}
+	for op != nil && !op.unordered {
+		op = op.waiting.after
+	}
+	return op
+}
+
+// isPaused reports whether an operation of the line waits for its next attempt, and all behind it that keep the order.
+func (op *Operation) isPaused() bool {
+	return op.waiting.reason == deciding || op.waiting.reason == sleeping && op.waiting.timer != 0
+}
+
+// enter puts op in the line. mu is held.
+func (e *Executor) enter(op *Operation, reason waitReason) {
+	e.line.insert(op, reason)
+	e.hold()
+}
+
+// leave removes op from the line. mu is held.
+func (e *Executor) leave(op *Operation) {
+	e.timers.remove(op)
+	e.line.remove(op)
+	e.hold()
+}
+
+// hold sets the flags that hold other operations back. mu is held.
+func (e *Executor) hold() {
+	first := e.line.first
+	e.holding.Store(first != nil || e.waking) // what has left the line for its end or its next attempt comes first
+	e.sending.Store(first != nil && !first.isPaused())
+}
+
 // park makes op wait for a connection, for as long as the connection timeout since its start. If it has waited that
-// long before, it fails at once: an operation waits once, not at each attempt.
+// long before, it fails at once: an operation waits once, not at each attempt. A wait behind the retry of an older
+// operation, with a connection, does not count.
 func (e *Executor) park(op *Operation) {
 	e.mu.Lock()
 	if e.state == closed {
@@ -77,13 +160,16 @@ func (e *Executor) park(op *Operation) {
 		return
 	}
 	conn, waitedFor := e.conn(), !op.background
+	if isConnected(conn) { // it waits behind others
+		op.waiting.since = e.now()
+	}
 	if !e.mayPark(op) && !e.outlived(op, conn) {
 		e.mu.Unlock()
 		e.retry(op, op.loss())
 		return
 	}
 	e.beginWait(op)
-	e.parkBehind(e.parked.last, op)
+	e.enterParked(op)
 	e.mu.Unlock()
 	if waitedFor {
 		e.finishAbandoned(op)
@@ -91,18 +177,37 @@ func (e *Executor) park(op *Operation) {
 	e.recheck(conn) // the connection may have come before op was parked
 }
 
+func isConnected(conn *wire.Conn) bool { return conn != nil && conn.IsConnected() }
+
 // mayPark reports whether op may wait for a connection: its time for that is not over.
 func (e *Executor) mayPark(op *Operation) bool {
-	return op.Detached || !op.single && op.waiting.since+int64(e.connectTimeout) > e.now()
+	return op.Detached || !op.single && e.parkedUntil(op) > e.now()
 }
 
-// parkBehind parks op behind after, or first if after is nil. mu is held.
-func (e *Executor) parkBehind(after, op *Operation) {
-	e.parked.insert(after, op)
-	e.holding.Store(true)
+// parkedUntil returns the end of the time in which op waits for a connection.
+func (e *Executor) parkedUntil(op *Operation) int64 {
+	return op.waiting.since + int64(e.connectTimeout)
+}
+
+// enterParked parks op. mu is held.
+func (e *Executor) enterParked(op *Operation) {
+	e.enter(op, parked)
 	if !op.Detached {
-		e.timers.add(e, op, op.waiting.since+int64(e.connectTimeout))
+		e.timers.add(e, op, e.parkedUntil(op))
 	}
+}
+
+// waitsOn sets the timer of a parked operation again if it waits for no connection, but behind the retry of an older
+// operation, or if its wait has begun anew. It reports whether it did. mu is held.
+func (e *Executor) waitsOn(op *Operation, now int64) bool {
+	if isConnected(e.conn()) {
+		op.waiting.since = now
+	}
+	if e.parkedUntil(op) <= now {
+		return false
+	}
+	e.timers.add(e, op, e.parkedUntil(op))
+	return true
 }
 
 // finishAbandoned finishes op, which has just begun to wait, if its caller gave up before op was in the list. op is a
@@ -113,13 +218,20 @@ func (e *Executor) finishAbandoned(op *Operation) {
 	}
 }
 
-// Unsent takes back operations that a connection had accepted and not sent when it ended. They go to the front of the
-// parked ones. Their wait for a connection begins now.
+// Unsent is called when a connection has ended. It takes back the operations that the connection had accepted and not
+// sent. Their wait for a connection begins now, and so does that of the operations that waited behind a retry.
 func (e *Executor) Unsent(requests []*wire.Request) {
 	var failed []*Operation
-	var last *Operation
 	e.mu.Lock()
 	now := e.now()
+	for op := e.line.first; op != nil; op = op.waiting.after {
+		switch {
+		case op.waiting.reason == parked:
+			op.waiting.since = now
+		case op.waiting.reason == sleeping && op.waiting.timer == 0: // it waited for older ones, and does not need to now
+			e.timers.add(e, op, now)
+		}
+	}
 	stopped := e.state == closed
 	withCaller := make([]*Operation, 0, len(requests))
 	for _, r := range requests {
@@ -133,8 +245,7 @@ func (e *Executor) Unsent(requests []*wire.Request) {
 			continue
 		}
 		e.beginWait(op)
-		e.parkBehind(last, op)
-		last = op
+		e.enterParked(op)
 		if !op.background {
 			withCaller = append(withCaller, op)
 		}
@@ -160,7 +271,7 @@ func (e *Executor) recheck(conn *wire.Conn) {
 	}
 }
 
-// Connected sends the parked operations, in order, before all others. It is called when a connection stands, and when
+// Connected sends the operations of the line, in order, before all others, up to one that waits for its next attempt. It is called when a connection stands, and when
 // the servers refuse the credentials or the login: then it fails the parked operations. One goroutine at a time does
 // this, or begins the next attempts in wake: two would finish operations, which happens without mu, out of order. A
 // second call makes the first one go through the list again, and returns at once.
@@ -181,12 +292,14 @@ func (e *Executor) Connected() {
 		}
 		e.mu.Lock()
 		for more := true; more; {
-			var ended *Operation
-			var err error
-			ended, err, more = e.sendFirst()
+			var s step
+			s, more = e.sendNext()
 			e.mu.Unlock() // operations that come meanwhile park behind
-			if ended != nil {
-				ended.Finish(err)
+			switch {
+			case s.begins:
+				s.op.begin() // which parks it in its place
+			case s.op != nil:
+				s.op.Finish(s.err)
 			}
 			e.mu.Lock()
 		}
@@ -195,6 +308,7 @@ func (e *Executor) Connected() {
 		}
 	}
 	e.waking = false
+	e.hold()
 	if e.woken {
 		e.woken = false
 		e.timers.setAgain(e)
@@ -234,83 +348,122 @@ func (e *Executor) takeOver() (over []overOp) {
 			}
 		}
 	}
-	for op := e.parked.first; op != nil; op = op.waiting.after {
-		take(op)
+	for op := e.line.first; op != nil; op = op.waiting.after {
+		if op.waiting.reason != deciding {
+			take(op)
+		}
 	}
 	for _, entry := range e.timers.queue {
-		if entry.op.waiting.reason == sleeping {
+		if !entry.op.waiting.inLine {
 			take(entry.op)
 		}
 	}
 	for _, o := range over {
 		e.removeWaiting(o.op)
 	}
-	slices.SortStableFunc(over, func(a, b overOp) int { return cmp.Compare(a.op.started, b.op.started) })
+	slices.SortStableFunc(over, func(a, b overOp) int { return cmp.Compare(a.op.waiting.number, b.op.waiting.number) })
 	return over
 }
 
-// sendFirst sends the first parked operation. If that operation can not be sent any more, it returns it with its error.
-// more is false if no operation is parked, or if the connection accepts none. mu is held.
-func (e *Executor) sendFirst() (ended *Operation, err error, more bool) { //nolint:revive // err belongs to ended
-	op, conn := e.parked.first, e.conn()
+// step is what follows for an operation that was the first: its end with err, or its next attempt. Without an operation
+// nothing follows.
+type step struct {
+	op     *Operation
+	err    error
+	begins bool
+}
+
+// sendNext sends the first operation of the line that may be sent. If it cannot be sent any more, or is at the end of
+// its pause, the caller takes the step. more is false if no operation may be sent, or if the connection accepts none. mu
+// is held.
+func (e *Executor) sendNext() (s step, more bool) {
+	op, conn := e.line.next(), e.conn()
 	switch {
 	case op == nil:
-		e.holding.Store(false)
-		return nil, nil, false
+		return step{}, false
 	case op.isAbandoned(): // its request refers to the caller's memory
-		e.unpark(op)
-		return op, op.caller.abandoned.cause, true
+		e.leave(op)
+		return step{op: op, err: op.caller.abandoned.cause}, true
 	case conn == nil:
-		return nil, nil, false
+		return step{}, false
 	case e.outlived(op, conn):
-		e.unpark(op)
-		return op, zk.ErrSessionExpired, true
+		e.leave(op)
+		return step{op: op, err: zk.ErrSessionExpired}, true
+	case op.waiting.reason == sleeping && !conn.IsConnected():
+		return step{}, false
+	case op.waiting.reason == sleeping:
+		e.leave(op)
+		return step{op: op, begins: true}, true
 	}
 	before := op.state.on
 	op.sendOn(conn)
 	undo := e.endWait(op)
-	e.unpark(op) // before the answer can come
+	e.leave(op) // before the answer can come
 	// Submit under the lock: operations that come meanwhile park behind op.
-	err = conn.Submit(&op.wire, false)
+	err := conn.Submit(&op.wire, false)
 	if err == nil {
-		return nil, nil, true
+		return step{}, true
 	}
 	op.state.on = before
 	if errors.Is(err, zk.ErrAuthFailed) {
 		if err = op.refusal(conn, err); err != nil {
-			return op, err, true
+			return step{op: op, err: err}, true
 		}
 	}
 	undo()
-	e.parkBehind(nil, op)
-	return nil, nil, false
+	e.enterParked(op)
+	return step{}, false
 }
 
-// unpark removes op from the parked operations. mu is held.
-func (e *Executor) unpark(op *Operation) {
-	e.parked.remove(op)
-	e.timers.remove(op)
-}
-
-// takeBack removes op if it waits for a connection or a retry, and reports whether it did.
+// takeBack removes op if it waits for a connection or a retry, and reports whether it did. Those that waited behind op
+// go on.
 func (e *Executor) takeBack(op *Operation) bool {
 	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.removeWaiting(op)
+	wasPaused := op.waiting.inLine && op.isPaused()
+	taken := e.removeWaiting(op)
+	e.mu.Unlock()
+	if taken && wasPaused {
+		e.recheck(e.conn())
+	}
+	return taken
 }
 
 // removeWaiting is takeBack with mu held.
 func (e *Executor) removeWaiting(op *Operation) bool {
-	switch op.waiting.reason {
-	case parked:
-		e.unpark(op)
-	case sleeping:
+	switch {
+	case op.waiting.reason == awake || op.waiting.reason == deciding:
+		return false
+	case op.waiting.inLine:
+		e.leave(op)
+	default:
 		e.timers.remove(op)
 		op.waiting.reason = awake
-	default:
-		return false
 	}
 	return true
+}
+
+// giveUpPlace removes op, about which the policy has decided, from the line, and reports whether it was there.
+func (e *Executor) giveUpPlace(op *Operation) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !op.waiting.inLine {
+		return false
+	}
+	e.leave(op)
+	return true
+}
+
+// passOver lets the operations behind that of d go on, because the policy takes too long.
+func (e *Executor) passOver(d *decision) {
+	e.mu.Lock()
+	isLate := !d.answered && d.op.waiting.inLine
+	if isLate {
+		e.leave(d.op)
+	}
+	e.mu.Unlock()
+	if isLate {
+		e.recheck(e.conn())
+	}
 }
 
 // overdue handles the end of op's time: it ends a wait for a connection, or begins the next attempt after a pause.
@@ -327,17 +480,27 @@ func (e *Executor) overdue(op *Operation, was waitReason) {
 	}
 }
 
-// sleep begins another attempt of op after a pause.
-func (e *Executor) sleep(op *Operation, pause time.Duration) {
+// sleep begins another attempt of op after a pause. keepsPlace means that later operations wait behind it.
+func (e *Executor) sleep(op *Operation, pause time.Duration, keepsPlace bool) {
 	e.mu.Lock()
 	if e.state == closed {
+		if op.waiting.inLine {
+			e.leave(op)
+		}
 		e.mu.Unlock()
 		op.Finish(ErrClosed)
 		return
 	}
+	switch {
+	case op.waiting.inLine:
+		e.line.setReason(op, sleeping)
+	case keepsPlace:
+		e.line.insert(op, sleeping)
+	}
 	op.waiting.has, op.waiting.reason = true, sleeping
 	// Even a pause of 0 uses the timer: an attempt that fails at once must not recurse.
 	e.timers.add(e, op, e.now()+int64(pause))
+	e.hold()
 	waitedFor := !op.background
 	e.mu.Unlock()
 	if waitedFor {

@@ -32,7 +32,7 @@ type pending struct {
 	waiting atomic.Int64 // number of calls of WaitQuiet
 
 	mu    sync.Mutex
-	queue list.List       // a chan struct{} for each operation that waits to be accepted, in order
+	queue list.List       // a chan int64 for each operation that waits to be accepted, in order
 	quiet []chan struct{} // a channel for each call of WaitQuiet that waits
 }
 
@@ -50,34 +50,32 @@ func (p *pending) open() int64 {
 func (e *Executor) Limit(most int) { e.pending.most = most }
 
 // enter counts an operation. At the bound a foreground operation waits, and a background operation is refused. exempt
-// ones, the executor's own, are counted and not bounded.
-func (p *pending) enter(ctx context.Context, background, exempt bool) error {
+// ones, the executor's own, are counted and not bounded. It returns the number of the operation.
+func (p *pending) enter(ctx context.Context, background, exempt bool) (number int64, err error) {
 	if p.most == 0 {
-		p.begun.Add(1)
-		return nil
+		return p.begun.Add(1), nil
 	}
 	if exempt {
 		p.alive.Add(1)
-		p.begun.Add(1)
-		return nil
+		return p.begun.Add(1), nil
 	}
 	p.mu.Lock()
 	switch {
 	case background && p.open()-p.callbacks.Load() >= int64(p.most):
 		p.mu.Unlock()
-		return ErrTooManyPending
+		return 0, ErrTooManyPending
 	case background || p.alive.Load() < int64(p.most) && p.queued() == 0 || p.closed.Load():
 		p.alive.Add(1)
-		p.begun.Add(1)
+		number = p.begun.Add(1)
 		p.mu.Unlock()
-		return nil
+		return number, nil
 	}
-	turn := make(chan struct{})
+	turn := make(chan int64, 1)
 	entry := p.queue.PushBack(turn)
 	p.mu.Unlock()
 	select {
-	case <-turn: // admit has counted it
-		return nil
+	case number = <-turn: // admit has counted it
+		return number, nil
 	case <-ctx.Done():
 	}
 	p.mu.Lock()
@@ -89,7 +87,7 @@ func (p *pending) enter(ctx context.Context, background, exempt bool) error {
 		p.exit()
 	default:
 	}
-	return ctx.Err()
+	return 0, ctx.Err()
 }
 
 // queued returns the number of operations that wait to be accepted. mu is held.
@@ -117,8 +115,7 @@ func (p *pending) finished() {
 func (p *pending) admit() {
 	for p.queue.Len() > 0 && (p.alive.Load() < int64(p.most) || p.closed.Load()) {
 		p.alive.Add(1)
-		p.begun.Add(1)
-		close(p.queue.Remove(p.queue.Front()).(chan struct{}))
+		p.queue.Remove(p.queue.Front()).(chan int64) <- p.begun.Add(1)
 	}
 }
 
@@ -190,6 +187,8 @@ type Load struct {
 func (e *Executor) Load() Load {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	l := Load{Pending: int(e.pending.open()), Parked: e.parked.n, Retries: e.timers.sleeping}
+	l := Load{
+		Pending: int(e.pending.open()), Parked: e.line.n - e.line.retries, Retries: e.timers.sleeping + e.line.retries,
+	}
 	return l
 }

@@ -34,8 +34,11 @@ type question struct {
 	retryable bool // err may be retried: the policy returns only the pause
 	final     bool // no attempt follows: the policy returns only whether err may be retried
 	detached  bool
-	started   time.Time
-	schedule  backoff.BackOff // nil before the first pause
+	// keepsPlace means that later operations wait behind the next attempt. It is not set for an error of the node that only
+	// the policy retries: what it waits for may be one of these operations.
+	keepsPlace bool
+	started    time.Time
+	schedule   backoff.BackOff // nil before the first pause
 }
 
 // verdict is the decision of the retry policy about a failure.
@@ -65,9 +68,10 @@ func (e *Executor) consult(op *Operation, err error, retryable bool) {
 	q := question{
 		err: err, retryable: retryable, final: op.single || op.isAbandoned(), detached: op.Detached,
 		started: e.at(op.started), schedule: op.state.schedule,
+		keepsPlace: !op.unordered && IsPassing(err) && !op.isAbandoned(),
 	}
 	if e.prompt {
-		e.apply(op, err, e.call(q))
+		e.apply(op, q, e.call(q))
 		return
 	}
 	d := &decision{op: op, question: q}
@@ -76,6 +80,9 @@ func (e *Executor) consult(op *Operation, err error, retryable bool) {
 		e.mu.Unlock()
 		op.continueClosed(d)
 		return
+	}
+	if q.keepsPlace {
+		e.enter(op, deciding)
 	}
 	e.decisions.push(e, d)
 	e.mu.Unlock()
@@ -123,8 +130,13 @@ func (e *Executor) call(q question) (v verdict) {
 }
 
 // apply applies the verdict of the policy to op.
-func (e *Executor) apply(op *Operation, err error, v verdict) {
+func (e *Executor) apply(op *Operation, q question, v verdict) {
+	err := q.err
 	op.state.schedule = v.schedule
+	next := v.retry && v.err == nil && !op.single && !op.isAbandoned() && (v.pause != backoff.Stop || op.Detached)
+	if !next && !e.prompt && e.giveUpPlace(op) {
+		defer e.recheck(e.conn())
+	}
 	switch {
 	case v.err != nil:
 		op.state.gaveUp = true
@@ -146,7 +158,7 @@ func (e *Executor) apply(op *Operation, err error, v verdict) {
 		return
 	}
 	op.note(func(r *telemetry.Record) { r.Retry(err, v.pause) })
-	e.sleep(op, v.pause)
+	e.sleep(op, v.pause, q.keepsPlace)
 }
 
 // decision is a call of a policy of the program. If the call blocks or panics, only its own operation suffers.
@@ -240,7 +252,10 @@ func (e *Executor) decide(turn int) {
 }
 
 func (e *Executor) decideOne(d *decision, turn int) {
-	slow := time.AfterFunc(slowDecision, func() { e.pass(turn) })
+	slow := time.AfterFunc(slowDecision, func() {
+		e.pass(turn)
+		e.passOver(d)
+	})
 	returned := false
 	v := verdict{err: errPolicyExited}
 	defer func() {
@@ -255,7 +270,7 @@ func (e *Executor) decideOne(d *decision, turn int) {
 		e.mu.Unlock()
 		if wanted {
 			d.op.state.decided = true
-			e.apply(d.op, d.err, v)
+			e.apply(d.op, d.question, v)
 		}
 	}()
 	if err := usercode.Call("the retry policy", func() { v = e.call(d.question) }); err != nil {

@@ -12,7 +12,7 @@ type timers struct {
 	timer    *time.Timer
 	next     int64 // when timer fires
 	running  bool  // wake runs: it sets the timer again
-	sleeping int   // number of operations in queue that wait for a retry
+	sleeping int   // number of operations in queue that wait for a retry and are not in the line
 }
 
 // timerBatch is the number of operations that are woken before the lock is released.
@@ -52,7 +52,7 @@ func (q *timerQueue) Pop() any {
 // add sets the time at which op is woken.
 func (t *timers) add(e *Executor, op *Operation, at int64) {
 	heap.Push(&t.queue, timerEntry{at, op})
-	if op.waiting.reason == sleeping {
+	if op.waiting.reason == sleeping && !op.waiting.inLine {
 		t.sleeping++
 	}
 	if !t.running {
@@ -66,7 +66,7 @@ func (t *timers) remove(op *Operation) {
 		return
 	}
 	heap.Remove(&t.queue, int(op.waiting.timer)-1)
-	if op.waiting.reason == sleeping {
+	if op.waiting.reason == sleeping && !op.waiting.inLine {
 		t.sleeping--
 	}
 	if len(t.queue) == 0 {
@@ -117,7 +117,8 @@ func (t *timers) setAgain(e *Executor) {
 }
 
 // wake handles all operations whose time is over. It runs on the goroutine of the timer. While another goroutine is in
-// Connected, it leaves them to a later call.
+// Connected, it leaves them to a later call. An operation of the line stays there at the end of its pause: Connected
+// begins its next attempt when it is the first.
 func (e *Executor) wake() {
 	type due struct {
 		op  *Operation
@@ -127,6 +128,7 @@ func (e *Executor) wake() {
 	t := &e.timers
 	for {
 		batch = batch[:0]
+		ripe := false // an operation of the line has reached the end of its pause
 		e.mu.Lock()
 		t.running, t.next = true, 0
 		if e.waking {
@@ -134,24 +136,34 @@ func (e *Executor) wake() {
 			e.mu.Unlock()
 			return
 		}
+		e.waking = true
 		now := e.now()
 		for len(t.queue) > 0 && t.queue[0].at <= now && len(batch) < timerBatch {
 			op := t.queue[0].op
 			was := op.waiting.reason
 			t.remove(op)
-			if was == parked {
+			switch {
+			case was == sleeping && op.waiting.inLine && isConnected(e.conn()):
+				ripe = true
+				continue
+			case was == sleeping && op.waiting.inLine:
+				e.leave(op)
+			case was == parked && e.waitsOn(op, now):
+				continue
+			case was == parked:
 				e.endWait(op)
-				e.parked.remove(op)
+				e.leave(op)
 			}
 			op.waiting.reason = awake
 			batch = append(batch, due{op, was})
 		}
-		if len(batch) == 0 {
+		if len(batch) == 0 && !ripe {
+			e.waking = false
+			e.hold()
 			t.setAgain(e)
 			e.mu.Unlock()
 			return
 		}
-		e.waking = true
 		e.mu.Unlock()
 		for _, d := range batch {
 			e.overdue(d.op, d.was)
@@ -159,8 +171,9 @@ func (e *Executor) wake() {
 		e.mu.Lock()
 		again := e.again
 		e.waking, e.again = false, false
+		e.hold()
 		e.mu.Unlock()
-		if again {
+		if again || ripe {
 			e.Connected()
 		}
 	}

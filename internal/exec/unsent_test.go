@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -163,7 +164,7 @@ func TestUnsentThatWasGivenUpIsNotSent(t *testing.T) {
 		}
 		synctest.Wait()
 		held.Store(false)
-		f.unsent = func() { // taken from the connection, and not parked yet
+		f.unsent = sync.OnceFunc(func() { // taken from the connection, and not parked yet
 			cancel()
 			for _, op := range given {
 				if err := f.Wait(ctx, &op.Operation); !errors.Is(err, context.Canceled) {
@@ -171,7 +172,7 @@ func TestUnsentThatWasGivenUpIsNotSent(t *testing.T) {
 				}
 			}
 			close(left)
-		}
+		})
 		f.replaceSession(nil)
 		<-left
 		synctest.Wait()

@@ -35,6 +35,8 @@ var (
 	// OutOfFence returns a context whose operations a fenced client sends without its fence. It is for a recipe that
 	// clears away nodes of its own: nobody else would, as long as the session lasts.
 	OutOfFence func(ctx context.Context) context.Context
+	// WithRetries is builders.OutOfFlight for operations that keep the order of their client.
+	WithRetries func(ctx context.Context) context.Context
 	// IsPipelineLive reports whether the operations of a context from PipelinedNow travel on a connection that is not
 	// lost. The states of a client and the session events of its watches may come long after a loss.
 	IsPipelineLive func(ctx context.Context) bool

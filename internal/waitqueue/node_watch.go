@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/callbacks"
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/telemetry"
@@ -93,7 +94,9 @@ func (w *NodeWatch) read() {
 		w.watcher = callbacks.NewWatcher(w.onEvent)
 		w.ctx = telemetry.Untraced(w.ctx)
 	}
-	err := w.client.GetData().Undecompressed().UsingWatcher(w.watcher).InBackground(w.onRead).ForPath(w.ctx, w.node.Path)
+	// Out of the order of the client: its program does not wait for a retry of this read.
+	err := w.client.GetData().Undecompressed().UsingWatcher(w.watcher).InBackground(w.onRead).
+		ForPath(builders.OutOfFlight(w.ctx), w.node.Path)
 	if errors.Is(err, framework.ErrTooManyPending) {
 		w.readAfter(pendingPause)
 	}

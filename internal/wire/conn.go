@@ -72,8 +72,8 @@ type Config struct {
 	MaxReply int
 	// Zxid is the highest zxid known from earlier sessions: see [Conn.Known].
 	Zxid int64
-	// OnUnsent gets the requests that were accepted and not sent before their connection ended, in order, before a request
-	// can be sent on the next connection. It must not block.
+	// OnUnsent is called at the end of each connection, before a request can be sent on the next one. It gets the requests
+	// that were accepted and not sent, in order. It must not block.
 	OnUnsent func([]*Request)
 	// OnState gets each change before the watchers do. It also gets Disconnected when no server could be reached. It runs
 	// on the goroutine that reads the connection: it must not block, and it may submit.

@@ -318,6 +318,7 @@ func makeNoise() error {
 	cfg.SessionTimeout, cfg.ConnectTimeout, cfg.CloseWait = 10*time.Second, 5*time.Second, time.Second
 	cfg.Logger = discardLogger
 	cfg.OnState = func(s wire.State) { states <- s }
+	cfg.OnUnsent = func([]*wire.Request) {}
 	c, err := wire.Open(cfg)
 	if err != nil {
 		return err

@@ -26,13 +26,14 @@ func (l *link) drain() {
 		r.Handler.Answered(r)
 	}
 	unsent := l.takeUnsent()
-	if c.link == l {
+	wasLinked := c.link == l
+	if wasLinked {
 		c.link, c.watches.traffic = nil, traffic{}
 	}
 	l.out, l.spare = nil, nil
 	l.settle()
 	c.mu.Unlock()
-	if len(unsent) > 0 {
+	if wasLinked || len(unsent) > 0 {
 		c.cfg.OnUnsent(unsent)
 	}
 }

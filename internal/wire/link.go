@@ -307,8 +307,9 @@ func (l *link) handle(body []byte) (ours bool, err error) {
 			l.pings = l.pings[1:]
 			c.pinged.Store(max(c.pinged.Load(), h.Zxid))
 		}
+		err := l.silent()
 		c.mu.Unlock()
-		return false, nil
+		return false, err
 	case h.Xid < firstXid:
 		c.mu.Lock()
 		defer c.mu.Unlock()
@@ -395,6 +396,20 @@ func (l *link) nextArrived(at int) (r *Request, after int, ok bool) {
 	xid, after, ok := l.frames.ahead(at)
 	r = l.flight.peek()
 	return r, after, ok && r != nil && r.xid == xid && !concernsWatches(r)
+}
+
+// silent returns an error if the oldest request in flight has waited for half of the session timeout, while the server
+// answers pings: its answer is lost, and nothing is sent before it comes. There are three pings in a session timeout, so
+// that the connection ends before the session could. c.mu is held.
+func (l *link) silent() error {
+	r := l.flight.peek()
+	if r == nil {
+		return nil
+	}
+	if since := time.Duration(l.frames.readAt - r.sent); since > l.c.SessionTimeout()/2 {
+		return fmt.Errorf("wire: no answer to %s for %v, though pings are answered", r.Op, since.Round(time.Millisecond))
+	}
+	return nil
 }
 
 // popFlight removes the oldest request from the flight: its answer was read. c.mu is held.

@@ -9,7 +9,6 @@ import (
 
 	"github.com/cenkalti/backoff/v4"
 
-	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/errtext"
 	"github.com/gocurator/curator/internal/hook"
@@ -153,7 +152,7 @@ func (e *engine) next() bool {
 		e.mu.Unlock()
 		return false
 	}
-	ctx, cancel := context.WithCancel(builders.OutOfFlight(context.WithoutCancel(e.queued[0].ctx)))
+	ctx, cancel := context.WithCancel(hook.WithRetries(context.WithoutCancel(e.queued[0].ctx)))
 	defer cancel()
 	r := &round{calls: e.queued, n: len(e.queued), cancel: cancel}
 	for _, c := range r.calls {

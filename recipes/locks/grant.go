@@ -6,9 +6,9 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/errtext"
+	"github.com/gocurator/curator/internal/hook"
 	"github.com/gocurator/curator/internal/report"
 	"github.com/gocurator/curator/internal/waitqueue"
 )
@@ -38,7 +38,7 @@ type grantKey struct{}
 // newGrant returns a grant for a contender. It does not watch the node yet. The context of the grant has the values of
 // ctx.
 func newGrant(ctx context.Context, queue *waitqueue.Queue, c *waitqueue.Contender) *grant {
-	values := context.WithoutCancel(builders.OutOfFlight(ctx))
+	values := context.WithoutCancel(hook.WithRetries(ctx))
 	g := &grant{
 		path: c.Path, tokens: []int64{c.Stat.Czxid}, holds: 1, stopHeartbeats: queue.Client.QuorumHeartbeats(),
 		fence: waitqueue.NewFence(queue.Client, c.Path, ErrLockLost),

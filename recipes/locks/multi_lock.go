@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/gocurator/curator/builders"
+	"github.com/gocurator/curator/internal/hook"
 	"github.com/gocurator/curator/internal/report"
 	"github.com/gocurator/curator/internal/telemetry"
 	"github.com/gocurator/curator/internal/waitqueue"
@@ -146,7 +146,7 @@ func joinGrants(ctx context.Context, holds []*Hold) *grant {
 		g.tokens = append(g.tokens, h.tokens...)
 		g.sessions = append(g.sessions, h.sessions...)
 	}
-	g.initContext(context.WithoutCancel(builders.OutOfFlight(ctx)))
+	g.initContext(context.WithoutCancel(hook.WithRetries(ctx)))
 	stops := make([]func() bool, len(holds))
 	for i, h := range holds {
 		stops[i] = context.AfterFunc(h.Context(), func() { g.lose(context.Cause(h.Context())) })
