@@ -25,21 +25,21 @@ type Queue struct {
 	tasks  []Task
 	since  time.Time // when the first of tasks was pushed
 	taken  time.Time // when the first of batch was pushed, zero if there is no batch
+	begun  bool      // the goroutine runs, or has run
 	closed bool
 	wake   chan struct{}
 	done   chan struct{}
 	ahead  atomic.Int64 // number of tasks of batch that have not begun
+	busy   atomic.Bool  // a task waits or runs; changed with mu held
 
 	// Of the goroutine that runs.
 	batch []Task // the rest of the taken tasks
 	spare []Task // its memory
 }
 
-// Start returns a running queue.
+// Start returns an open queue. Its goroutine starts with the first task.
 func Start() *Queue {
-	q := &Queue{wake: make(chan struct{}, 1), done: make(chan struct{})}
-	go q.run()
-	return q
+	return &Queue{wake: make(chan struct{}, 1), done: make(chan struct{})}
 }
 
 // Push puts t behind all others. It returns false after Close: t will not run.
@@ -53,7 +53,9 @@ func (q *Queue) Push(t Task) bool {
 	first := len(q.tasks) == 1
 	if first {
 		q.since = time.Now()
+		q.busy.Store(true)
 	}
+	q.begin()
 	q.mu.Unlock()
 	if first {
 		q.signal()
@@ -66,10 +68,22 @@ func (q *Queue) Push(t Task) bool {
 func (q *Queue) Close(limit time.Duration) bool {
 	q.mu.Lock()
 	q.closed = true
+	q.begin() // which closes done
 	q.mu.Unlock()
 	q.signal()
 	return Within(limit, q.done)
 }
+
+// begin starts the goroutine. mu is held.
+func (q *Queue) begin() {
+	if !q.begun {
+		q.begun = true
+		go q.run()
+	}
+}
+
+// Idle reports whether every accepted task has run.
+func (q *Queue) Idle() bool { return !q.busy.Load() }
 
 // Within waits up to limit until done is closed, and reports whether it is.
 func Within(limit time.Duration, done <-chan struct{}) bool {
@@ -130,6 +144,9 @@ func (q *Queue) refill() bool {
 	q.batch, q.spare, q.tasks = q.tasks, q.tasks, spare[:0]
 	q.ahead.Store(int64(len(q.batch)))
 	q.taken, q.since = q.since, time.Time{}
+	if len(q.batch) == 0 {
+		q.busy.Store(false)
+	}
 	return len(q.batch) > 0
 }
 
