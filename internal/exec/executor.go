@@ -31,6 +31,7 @@ type Executor struct {
 	crosses        bool // the policy lets operations continue in the next session
 	connectTimeout time.Duration
 	dispatcher     func(dispatch.Task)
+	library        func(dispatch.Task) // runs the callbacks of the library; nil means the dispatcher
 	telemetry      *telemetry.Telemetry
 	slots          sync.Pool // channels for Do; not global, because a channel belongs to a bubble of testing/synctest
 	epoch          time.Time
@@ -292,7 +293,16 @@ func (op *Operation) begin() {
 	op.Protocol.Begin()
 }
 
-func (e *Executor) deliver(t dispatch.Task) { e.dispatcher(t) }
+// DeliverLibrary sets what runs the callbacks of the library in order. It is called before Start.
+func (e *Executor) DeliverLibrary(dispatcher func(dispatch.Task)) { e.library = dispatcher }
+
+func (e *Executor) deliver(d *delivery) {
+	if d.OfLibrary && e.library != nil {
+		e.library(d)
+		return
+	}
+	e.dispatcher(d)
+}
 
 // send submits op's request, or parks op while there is no connection. After the submission a background operation
 // belongs to the goroutine that reads: op may have ended, and be in use for another call, before send returns.

@@ -58,6 +58,9 @@ type Operation struct {
 	// Internal operations are the client's own: they do not count against its limit.
 	Internal bool
 
+	// OfLibrary marks an operation whose callback is the library's: its result does not wait for the program's callbacks.
+	OfLibrary bool
+
 	background bool // no caller waits: the result goes to a callback
 	inline     bool // the caller waits and may write the first request by itself
 	single     bool // no attempt follows: an outer loop retries
