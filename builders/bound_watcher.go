@@ -13,6 +13,9 @@ import (
 
 // bind returns w for the registry of the connection. absolute means that its path is that of the server.
 func (e *environment) bind(w *callbacks.Watcher, absolute bool) wire.Watcher {
+	if e.library {
+		hook.MarkOfLibrary(w)
+	}
 	return boundWatcher{setWatcher{e.namespace.name, w, absolute}, e.root, e.watchers}
 }
 
@@ -34,9 +37,13 @@ func (b boundWatcher) Notify(ev zk.Event) {
 	}
 	b.root.Telemetry.WatchEvent(ev)
 	dispatch := b.root.Dispatch
+	if hook.IsOfLibrary(b.w) {
+		dispatch = b.root.DispatchLibrary
+	}
 	if b.root.Telemetry.WatchSpans() {
+		plain := dispatch
 		dispatch = func(run func(context.Context)) {
-			b.root.Dispatch(func(ctx context.Context) { b.root.Telemetry.Watched(ctx, ev, hook.WatchSpan(b.w), run) })
+			plain(func(ctx context.Context) { b.root.Telemetry.Watched(ctx, ev, hook.WatchSpan(b.w), run) })
 		}
 	}
 	hook.Deliver(b.w, ev, dispatch)

@@ -145,7 +145,7 @@ func (c *call) background(ctx context.Context, p exec.Protocol, b background) er
 	if c.env.err != nil {
 		return c.wrap(c.env.err)
 	}
-	c.op.Protocol, c.cb, c.onError = p, b.cb, b.onError
+	c.op.Protocol, c.op.OfLibrary, c.cb, c.onError = p, c.env.library, b.cb, b.onError
 	if err := c.env.ensureNamespace(); err != nil {
 		return c.wrap(err)
 	}
@@ -195,7 +195,12 @@ func (c *call) givenUp(err error) {
 		c.guard(func() { c.onError(message, err) })
 		return
 	}
-	c.env.GivenUp(c.op.Context(), message, err, c.cb != nil)
+	ctx, received := c.op.Context(), c.cb != nil
+	if c.env.library { // the listeners are the program's
+		c.env.Dispatch(func(context.Context) { c.env.GivenUp(ctx, message, err, received) })
+		return
+	}
+	c.env.GivenUp(ctx, message, err, received)
 }
 
 // guard runs the user's code on the dispatcher. It reports a panic like that of a callback.

@@ -15,13 +15,22 @@ const maxNamespaces = 1000
 type view struct {
 	fence    *fence      // of a fenced view: the nodes that writes depend on
 	watchers *watcherSet // of a watcher-removing view: the watchers that are set
+	library  bool        // of a view for the library: see hook.ForLibrary
 
 	mu     sync.Mutex
 	byName map[string]*environment
+	forLib *view // the same view for the library; nil before its first use
 }
 
 func newView(f *fence, watchers *watcherSet) *view {
 	return &view{fence: f, watchers: watchers, byName: make(map[string]*environment)}
+}
+
+// derive returns a view that is for the library if v is.
+func (v *view) derive(f *fence, watchers *watcherSet) *view {
+	derived := newView(f, watchers)
+	derived.library = v.library
+	return derived
 }
 
 // in returns the environment of a namespace in a view of the same client.
@@ -56,17 +65,34 @@ func (e *environment) UsingNamespace(ns string) any { return e.in(ns, e.view) }
 // Fenced returns the operations whose writes depend on nodes: see framework.Client.Fenced.
 func (e *environment) Fenced(holding context.Context, lost error, nodes []string) any {
 	g, err := newGuard(e, lost, nodes)
-	return e.in(e.Namespace(), newView(newFence(e, holding, g, err), e.watchers))
+	return e.in(e.Namespace(), e.derive(newFence(e, holding, g, err), e.watchers))
 }
 
 // FencedBy returns the operations whose writes depend on the nodes of a fence, which may be of another client.
 func (e *environment) FencedBy(holding context.Context, fence TransactionOperation) any {
-	return e.in(e.Namespace(), newView(newFence(e, holding, fence.guard, fence.err), e.watchers))
+	return e.in(e.Namespace(), e.derive(newFence(e, holding, fence.guard, fence.err), e.watchers))
 }
 
 // WatcherRemoving returns the operations of a view that remembers its watchers.
 func (e *environment) WatcherRemoving() any {
-	return e.in(e.Namespace(), newView(e.fence, newWatcherSet()))
+	return e.in(e.Namespace(), e.derive(e.fence, newWatcherSet()))
+}
+
+// ForLibrary returns the same operations for the library itself: see hook.ForLibrary.
+func (e *environment) ForLibrary() any { return e.in(e.Namespace(), e.view.forLibrary()) }
+
+// forLibrary returns the view for the library, the same one each time.
+func (v *view) forLibrary() *view {
+	if v.library {
+		return v
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.forLib == nil {
+		v.forLib = newView(v.fence, v.watchers)
+		v.forLib.library = true
+	}
+	return v.forLib
 }
 
 // RemoveWatchers removes all watchers that a watcher-removing view remembers.

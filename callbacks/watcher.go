@@ -23,6 +23,8 @@ type Watcher struct {
 	ch      chan<- zk.Event
 	inPlace func(ev zk.Event)
 
+	library atomic.Bool // it is the library's own: see hook.ForLibrary
+
 	closed atomic.Bool // ch is
 	setIn  atomic.Pointer[trace.SpanContext]
 }

@@ -31,6 +31,7 @@ type Client struct {
 	core       *core
 	operations operations
 	view       bool
+	library    bool // see hook.ForLibrary
 }
 
 // core is shared by a client and its views.
@@ -47,11 +48,13 @@ type core struct {
 	watcher   *callbacks.Watcher // hands its events to listeners
 	listening context.Context    // context of all listeners; ends when Close stops waiting for them
 	unlisten  context.CancelCauseFunc
+	closing   context.Context // ends when Close begins, for recipes
+	shut      context.CancelCauseFunc
 
 	mu         sync.Mutex
 	state      State
 	starting   bool
-	dispatcher *dispatch.Queue // runs background callbacks, watchers and listeners
+	dispatcher *dispatch.Lanes // runs background callbacks, watchers and listeners
 	unobserve  func()          // removes the gauges
 	reports    reportQueue     // reports to telemetry without blocking the caller
 	attached   attached        // a recipe's
@@ -77,6 +80,7 @@ func New(connectString string, opts ...Option) (*Client, error) {
 	}
 	c := &core{cfg: cfg}
 	c.listening, c.unlisten = context.WithCancelCause(exec.Root)
+	c.closing, c.shut = context.WithCancelCause(exec.Root)
 	observed := cfg.observed()
 	observed.Post, observed.Panicked = c.reportLater, c.telemetryPanicked
 	c.telemetry = telemetry.New(observed)
@@ -84,6 +88,7 @@ func New(connectString string, opts ...Option) (*Client, error) {
 		func(what string, fn func()) { c.guard(exec.Root, what, fn) })
 	c.connection = newConnection(cfg, c.states.publish)
 	c.executor = exec.New(c.connection.current.Load, cfg.retryPolicy, cfg.connectionTimeout, c.dispatch, c.telemetry)
+	c.executor.DeliverLibrary(func(t dispatch.Task) { c.dispatcher.PushLibrary(t) })
 	c.executor.Limit(cfg.maxPending)
 	c.connection.executor, c.connection.telemetry = c.executor, c.telemetry
 	c.connection.unhandled = func(message string, err error) {
@@ -95,7 +100,8 @@ func New(connectString string, opts ...Option) (*Client, error) {
 	c.watcher = callbacks.NewWatcher(c.notifyWatched)
 	whole := newOperations(c)
 	// The tracker has no namespace: with one it would create the namespace before the program uses it.
-	c.tracker = newEnsembleTracker(&Client{core: c, operations: whole, view: true})
+	forLibrary := whole.ForLibrary().(operations)
+	c.tracker = newEnsembleTracker(&Client{core: c, operations: forLibrary, view: true, library: true})
 	return &Client{core: c, operations: whole.UsingNamespace(cfg.namespace).(operations)}, nil
 }
 
@@ -161,7 +167,8 @@ func (k *core) run(target connectString) error {
 	if k.state == Stopped {
 		return ErrClosed
 	}
-	k.dispatcher = dispatch.Start()
+	k.dispatcher = dispatch.StartLanes()
+	k.tracker.applies = dispatch.Start()
 	k.states.start()
 	k.reports.start()
 	k.telemetry.Started()
@@ -195,6 +202,7 @@ func (k *core) close() error {
 	started := k.state == Started
 	k.state = Stopped
 	k.mu.Unlock()
+	k.shut(ErrClosed)
 	stopped := k.attached.close(k.cfg.maxCloseWait)
 	if !started {
 		k.executor.Stop()
@@ -225,6 +233,7 @@ func (k *core) close() error {
 // closeQueues closes the queues of other goroutines, and reports whether all their tasks have run by end.
 func (k *core) closeQueues(end time.Time) bool {
 	done := k.dispatcher.Close(time.Until(end))
+	done = k.tracker.applies.Close(time.Until(end)) && done
 	done = k.states.close(time.Until(end)) && done
 	done = k.reports.close(time.Until(end)) && done
 	return done
@@ -319,12 +328,20 @@ func (c *Client) awaitConnection(ctx context.Context, patient bool) error {
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			if cause := c.core.connection.lastError(); cause != nil {
-				return fmt.Errorf("curator: not connected: %w: %w", ctx.Err(), cause)
-			}
-			return ctx.Err()
+			return c.endOf(ctx)
 		}
 	}
+}
+
+// endOf returns the error of ctx, which has ended. Without a connection it names the last error of a connect, too.
+func (c *Client) endOf(ctx context.Context) error {
+	if connected, _ := c.core.connection.isConnected(); connected {
+		return ctx.Err()
+	}
+	if cause := c.core.connection.lastError(); cause != nil {
+		return fmt.Errorf("curator: not connected: %w: %w", ctx.Err(), cause)
+	}
+	return ctx.Err()
 }
 
 // Reset gives up the current session and begins another: listeners get Lost and Reconnected. The ephemeral nodes
@@ -365,6 +382,9 @@ func (c *Client) AddAuth(scheme string, auth []byte) error {
 // after that. The context of a listener of the client, of this and of the other kinds, ends when the client is closed:
 // when Close no longer waits for the listeners. In Java: getConnectionStateListenable.
 func (c *Client) AddConnectionStateListener(fn callbacks.Listener[ConnectionState]) (remove func()) {
+	if c.library {
+		return c.core.states.library.Add(fn)
+	}
 	return c.core.states.listeners.Add(fn)
 }
 
@@ -423,7 +443,7 @@ func (c *Client) UsingNamespace(ns string) *Client {
 
 // with returns a view of the client with these operations.
 func (c *Client) with(of any) *Client {
-	return &Client{core: c.core, operations: of.(operations), view: true}
+	return &Client{core: c.core, operations: of.(operations), view: true, library: c.library}
 }
 
 // The verbs. Each returns a builder; see package builders.
@@ -504,6 +524,11 @@ func (k *core) stateChanged(c stateChange) {
 // dispatchWatcher is called for each event of a watcher.
 func (k *core) dispatchWatcher(run func(ctx context.Context)) {
 	k.dispatch(dispatch.Func(func() { k.guard(exec.Root, "watcher", func() { run(exec.Root) }) }))
+}
+
+// dispatchLibraryWatcher is called for each event of a watcher of the library.
+func (k *core) dispatchLibraryWatcher(run func(ctx context.Context)) {
+	k.dispatcher.PushLibrary(dispatch.Func(func() { run(exec.Root) }))
 }
 
 // deliver delivers the result of a background operation. It runs on the dispatcher.

@@ -7,6 +7,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/gocurator/curator/callbacks"
+	"github.com/gocurator/curator/internal/dispatch"
 	"github.com/gocurator/curator/internal/exec"
 	"github.com/gocurator/curator/internal/telemetry"
 )
@@ -14,8 +15,9 @@ import (
 // ensembleTracker follows dynamic reconfigurations: it reads and watches the configuration of the ensemble, and hands
 // its servers to the ensemble provider. In Java: EnsembleTracker.
 type ensembleTracker struct {
-	client  *Client
+	client  *Client // a view for the library
 	watcher *callbacks.Watcher
+	applies *dispatch.Queue // calls of the ensemble provider, which may be the program's; nil before the start
 
 	mu      sync.Mutex
 	active  bool
@@ -104,7 +106,11 @@ func (t *ensembleTracker) take(ctx context.Context, ev callbacks.Event) {
 		return
 	}
 	if s != "" {
-		k.cfg.ensemble.SetConnectionString(s)
-		k.connection.follower.follow()
+		t.applies.Push(dispatch.Func(func() {
+			k.guard(ctx, "ensemble provider", func() {
+				k.cfg.ensemble.SetConnectionString(s)
+				k.connection.follower.follow()
+			})
+		}))
 	}
 }

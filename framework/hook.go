@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/gocurator/curator/builders"
+	"github.com/gocurator/curator/internal/dispatch"
 	"github.com/gocurator/curator/internal/exec"
 	"github.com/gocurator/curator/internal/hook"
 	"github.com/gocurator/curator/internal/telemetry"
@@ -19,7 +20,22 @@ func init() {
 	hook.Attached = func(client any, create func() (any, func() <-chan struct{})) any {
 		return client.(*Client).core.attached.value(create)
 	}
-	hook.StateListeners = func(client any) int { return client.(*Client).core.states.listeners.Len() }
+	hook.StateListeners = func(client any) int { return client.(*Client).core.states.count() }
+	hook.ForLibrary = func(client any) any {
+		c := client.(*Client)
+		if c == nil {
+			return c // constructors of recipes check their path before their client
+		}
+		view := c.with(c.operations.ForLibrary())
+		view.library = true
+		return view
+	}
+	hook.Dispatch = func(client any, what string, fn func()) {
+		k := client.(*Client).core
+		k.dispatch(dispatch.Func(func() { k.guard(exec.Root, what, fn) }))
+	}
+	hook.Closing = func(client any) context.Context { return client.(*Client).core.closing }
+	hook.EndOf = func(ctx context.Context, client any) error { return client.(*Client).endOf(ctx) }
 	hook.WallClock = func(now func() time.Time) any { return withWallClock(now) }
 	hook.Jitter = func(of func(most time.Duration) time.Duration) any { return withJitter(of) }
 	hook.Telemetry = func(client any) *telemetry.Telemetry {

@@ -36,6 +36,7 @@ type operations interface {
 	Fenced(holding context.Context, lost error, nodes []string) (operations any)
 	FencedBy(holding context.Context, fence builders.TransactionOperation) (operations any)
 	WatcherRemoving() (operations any)
+	ForLibrary() (operations any)
 	// RemoveWatchers and WatcherCount are called on the result of WatcherRemoving only.
 	RemoveWatchers(ctx context.Context)
 	WatcherCount() int
@@ -54,6 +55,8 @@ func newOperations(k *core) operations {
 		Chroot:       k.connection.chroot,
 		Dispatch:     k.dispatchWatcher,
 		Deliver:      k.deliver,
+
+		DispatchLibrary: k.dispatchLibraryWatcher,
 		GivenUp: func(ctx context.Context, message string, err error, received bool) {
 			level := slog.LevelError
 			if received { // the program has the error too: in an outage these lines would fill the log

@@ -20,6 +20,11 @@ var (
 	InPlaceWatcher func(fn func(ev zk.Event)) (watcher any)
 	// Deliver hands ev to a watcher: to its channel at once, to its function through dispatch.
 	Deliver func(watcher any, ev zk.Event, dispatch func(run func(ctx context.Context)))
+	// MarkOfLibrary marks a watcher that is set or removed through a view from ForLibrary. It stays the same watcher: such
+	// a view removes what another view has set.
+	MarkOfLibrary func(watcher any)
+	// IsOfLibrary reports whether a watcher is marked.
+	IsOfLibrary func(watcher any) bool
 	// NoteWatchSpan notes the span in which a watcher was set last.
 	NoteWatchSpan func(watcher any, span trace.SpanContext)
 	// WatchSpan returns the span that NoteWatchSpan has noted last, an invalid one without any.
@@ -55,6 +60,17 @@ var (
 	Decompress func(client any, path string, data []byte) ([]byte, error)
 	// FencedBy returns a view of a client, as its Fenced does, with a fence that JoinFences has returned.
 	FencedBy func(client any, holding context.Context, fence any) (view any)
+	// ForLibrary returns a view of a client for the library itself: a *framework.Client. Its background callbacks, its
+	// watchers and the connection state listeners that are added to it never wait for those of the program, and run before
+	// what comes after them on the program's side. They must not block, and must not call code of the program.
+	ForLibrary func(client any) (view any)
+	// Dispatch runs a function of the program behind the background callbacks and watchers of a client, unless the client
+	// is closed. what names it in the report of a panic.
+	Dispatch func(client any, what string, fn func())
+	// Closing returns a context that ends when the client begins to close, with framework.ErrClosed as the cause.
+	Closing func(client any) context.Context
+	// EndOf returns the error of ctx, which has ended. Without a connection it names the reason for that, too.
+	EndOf func(ctx context.Context, client any) error
 	// Attached returns what a recipe keeps once for a client and all its views: what create returned at the first call.
 	// The client calls stop when it is closed, before its operations end, and waits until done is closed. There is one
 	// such value for each client.

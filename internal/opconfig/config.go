@@ -28,8 +28,10 @@ type Config struct {
 	Chroot func() string
 	// Dispatch runs a watcher on the dispatcher.
 	Dispatch func(run func(ctx context.Context))
+	// DispatchLibrary runs a watcher of the library, which does not wait for the program's callbacks.
+	DispatchLibrary func(run func(ctx context.Context))
 	// Deliver hands the result of a background operation to its callback, or to the listeners of the client if there
-	// is none. It runs on the dispatcher.
+	// is none. It runs on the dispatcher, or where the callbacks of the library run.
 	Deliver func(ctx context.Context, cb callbacks.BackgroundCallback, ev callbacks.Event)
 	// GivenUp reports a background operation that was given up. received is set if its callback gets err, too.
 	GivenUp func(ctx context.Context, message string, err error, received bool)
