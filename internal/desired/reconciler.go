@@ -13,6 +13,7 @@ import (
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/errtext"
 	"github.com/gocurator/curator/internal/hook"
+	"github.com/gocurator/curator/internal/waitqueue"
 	"github.com/gocurator/curator/zkpath"
 )
 
@@ -46,7 +47,7 @@ type Spec struct {
 
 // Reconciler keeps the desired nodes of a client. Use [Of]. Its goroutine lives while it has at least one node.
 type Reconciler struct {
-	client *framework.Client // of the whole tree
+	client *framework.Client // of the whole tree, a view for the library
 	ctx    context.Context   // of the requests; ends with the client
 	cancel context.CancelFunc
 	wake   chan struct{} // receives one element after something has changed
@@ -74,7 +75,7 @@ func Of(client *framework.Client) *Reconciler {
 
 func newReconciler(client *framework.Client) *Reconciler {
 	r := &Reconciler{
-		client: client.UsingNamespace(""), wake: make(chan struct{}, 1),
+		client: waitqueue.ForLibrary(client).UsingNamespace(""), wake: make(chan struct{}, 1),
 		nodes: make(map[*Node]struct{}), byPath: make(map[string]*Node), parents: make(map[string]*parent),
 		sessions: make(map[int64]bool),
 	}

@@ -111,7 +111,8 @@ func (r *Reconciler) write(b *batch) (send func()) {
 	}
 	r.writing++
 	return func() {
-		t, op := b.client.Transaction(), b.client.TransactionOp()
+		client := waitqueue.ForLibrary(b.client)
+		t, op := client.Transaction(), client.TransactionOp()
 		var ops []builders.TransactionOperation
 		var of []int // the write of each operation
 		for i := range writes {
@@ -289,7 +290,7 @@ func (r *Reconciler) parentMissing(n *Node, err error) {
 	}
 	r.sendLater(func() {
 		above := zkpath.Join(zkpath.Parent(n.spec.Path), "x")
-		op := n.spec.Client.CheckExists().CreatingParentContainersIfNeeded()
+		op := waitqueue.ForLibrary(n.spec.Client).CheckExists().CreatingParentContainersIfNeeded()
 		r.submit(flight, op, above, func(ev callbacks.Event) {
 			p.creating = p.creating && flight != r.flight
 			switch {

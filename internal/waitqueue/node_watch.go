@@ -37,7 +37,7 @@ type NodeWatch struct {
 }
 
 // NewNodeWatch returns the watch of a contender's node. Start sets it. The reads use ctx. onDeleted is called at most
-// once, on the dispatcher of the client, when the node is gone before Stop.
+// once, when the node is gone before Stop. It must not block, and must not call code of the program.
 func NewNodeWatch(ctx context.Context, client *framework.Client, node *Contender, onDeleted func()) *NodeWatch {
 	return &NodeWatch{client: client, node: node, onDeleted: onDeleted, ctx: ctx}
 }
@@ -49,8 +49,8 @@ func (w *NodeWatch) Start(pause time.Duration) {
 	w.readAfter(pause)
 }
 
-// ReportData sets the watch at once. It calls onData with the data of the node, now and after each change, on the
-// dispatcher of the client.
+// ReportData sets the watch at once. It calls onData with the data of the node, now and after each change, as onDeleted
+// is called.
 func (w *NodeWatch) ReportData(onData func(data []byte)) {
 	w.mu.Lock()
 	w.onData = onData
@@ -91,6 +91,7 @@ func (w *NodeWatch) read() {
 		return
 	}
 	if w.watcher == nil {
+		w.client = ForLibrary(w.client)
 		w.watcher = callbacks.NewWatcher(w.onEvent)
 		w.ctx = telemetry.Untraced(w.ctx)
 	}

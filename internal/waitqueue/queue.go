@@ -201,7 +201,7 @@ func (q *Queue) Release(ctx context.Context, path string) error {
 
 // ReleaseInBackground deletes a node in the background, and retries until the delete succeeds.
 func (q *Queue) ReleaseInBackground(ctx context.Context, path string) {
-	_ = q.Client.Delete().Guaranteed().Quietly().InBackground(Ignore).ForPath(hook.OutOfFence(ctx), path)
+	_ = ForLibrary(q.Client).Delete().Guaranteed().Quietly().InBackground(Ignore).ForPath(hook.OutOfFence(ctx), path)
 }
 
 // Participants returns the paths of the contenders in order. It returns nil if the queue does not exist.

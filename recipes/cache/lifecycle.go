@@ -15,8 +15,8 @@ import (
 // lifecycle is the start and the end of a cache or of a PersistentWatcher, and the calls of its listeners between them,
 // one at a time and in order.
 type lifecycle struct {
-	client *framework.Client
-	recipe string // the name in error reports
+	client *framework.Client // a view for the library
+	recipe string            // the name in error reports
 	calls  waitqueue.Serial
 	ctx    context.Context // also the context of the listeners; end cancels it
 	cancel context.CancelCauseFunc
@@ -26,7 +26,7 @@ type lifecycle struct {
 }
 
 func newLifecycle(client *framework.Client, recipe string) *lifecycle {
-	l := &lifecycle{client: client, recipe: recipe}
+	l := &lifecycle{client: waitqueue.ForLibrary(client), recipe: recipe}
 	root := context.Background() //nolint:forbidigo // close cancels it
 	l.ctx, l.cancel = context.WithCancelCause(hook.Telemetry(client).WithoutSpans(root))
 	return l

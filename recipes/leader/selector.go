@@ -92,7 +92,7 @@ func (s *LeaderSelector) Start() error {
 		return ErrStarted
 	}
 	s.state = Started
-	s.removeListener = s.client.AddConnectionStateListener(
+	s.removeListener = waitqueue.ForLibrary(s.client).AddConnectionStateListener(
 		func(_ context.Context, state framework.ConnectionState) {
 			s.setErrorState(s.client.ConnectionStateErrorPolicy().IsErrorState(state))
 		})
@@ -238,7 +238,7 @@ func (s *LeaderSelector) leave(ctx context.Context, c *waitqueue.Contender, watc
 			watch.Remove()
 		}
 	}
-	_ = s.client.Delete().Guaranteed().Quietly().InBackground(onDeleted).ForPath(hook.OutOfFence(ctx), c.Path)
+	_ = waitqueue.ForLibrary(s.client).Delete().Guaranteed().Quietly().InBackground(onDeleted).ForPath(hook.OutOfFence(ctx), c.Path)
 }
 
 // beginTerm waits until the connection is in no error state, then records the leadership. It returns false if the

@@ -142,7 +142,7 @@ func (m *InterProcessMutex) grant(
 	}
 	m.mu.Unlock()
 	if onRevoke != nil {
-		g.watch.ReportData(revocationHandler(hold, onRevoke))
+		g.watch.ReportData(revocationHandler(m.queue.Client, hold, onRevoke))
 	} else {
 		g.watch.Start(waitqueue.ShortHold)
 	}

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/internal/hook"
 )
 
 // revokeMessage is the data of a holder's node after a request to release the lock. It is Java's.
@@ -27,12 +28,13 @@ func (m *InterProcessMutex) MakeRevocable(onRevoke func(hold *Hold)) {
 	m.onRevoke = onRevoke
 }
 
-// revocationHandler returns a function that reads the data of a hold's node and calls onRevoke with the first request.
-func revocationHandler(hold *Hold, onRevoke func(hold *Hold)) func(data []byte) {
+// revocationHandler returns a function that reads the data of a hold's node and calls onRevoke with the first request,
+// on the dispatcher of the client.
+func revocationHandler(client *framework.Client, hold *Hold, onRevoke func(hold *Hold)) func(data []byte) {
 	var once sync.Once
 	return func(data []byte) {
 		if bytes.Equal(data, revokeMessage) {
-			once.Do(func() { onRevoke(hold) })
+			once.Do(func() { hook.Dispatch(client, "revocation callback", func() { onRevoke(hold) }) })
 		}
 	}
 }
