@@ -189,10 +189,7 @@ func (n *Node) await(ctx context.Context, change int, foreign bool) error {
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			if err != nil {
-				return errtext.Join(errtext.Wrap(ctx.Err(), "curator", ""), err)
-			}
-			return ctx.Err()
+			return errtext.Join(n.endOf(ctx), err)
 		}
 	}
 }
@@ -211,8 +208,13 @@ func (n *Node) AwaitCreated(ctx context.Context) error {
 	case <-n.gone:
 		return framework.ErrClosed
 	case <-ctx.Done():
-		return errtext.Join(errtext.Wrap(ctx.Err(), "curator", ""), n.State().Err)
+		return errtext.Join(n.endOf(ctx), n.State().Err)
 	}
+}
+
+// endOf returns the error of ctx, which has ended, with the reason for a missing connection.
+func (n *Node) endOf(ctx context.Context) error {
+	return errtext.Wrap(hook.EndOf(ctx, n.r.client), "curator", "")
 }
 
 // Remove makes the node undesired and waits until it is deleted if it is ours, or left if it is to be kept. ctx bounds

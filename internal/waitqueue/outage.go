@@ -27,6 +27,19 @@ func AwaitConnection(ctx context.Context, client *framework.Client) error {
 	return hook.AwaitConnection(ctx, client)
 }
 
+// Explain returns the error of a wait. To the plain end of ctx it adds the reason for a missing connection.
+func Explain(ctx context.Context, client *framework.Client, err error) error {
+	if err != nil && err == ctx.Err() { //nolint:errorlint // an error that is wrapped has a reason
+		return hook.EndOf(ctx, client)
+	}
+	return err
+}
+
+// CheckOpen returns framework.ErrClosed if the client is closed or closing, else nil.
+func CheckOpen(client *framework.Client) error {
+	return context.Cause(hook.Closing(client))
+}
+
 // RetryPassing calls fn again as long as its error passes. It returns the last error of fn, or that of AwaitConnection.
 func RetryPassing(ctx context.Context, client *framework.Client, fn func() error) error {
 	for {

@@ -61,7 +61,8 @@ type engine struct {
 	listener func(ctx context.Context, ev Event)
 	obs      report.Cache
 	*lifecycle
-	ready chan error // closed when the first load is complete
+	ready    chan error // closed when the first load is complete
+	released bool       // close has dropped the tree; used with life held
 
 	// The state that readers see. The loop changes it with mu held.
 	mu        sync.RWMutex
@@ -132,20 +133,24 @@ func (e *engine) start(first func()) error {
 		e.retry.Stop() // until wake
 		e.removeState = e.client.AddConnectionStateListener(e.connectionChanged)
 		e.post(e.wantAll, e.retryDue) // which connects
-	})
-}
-
-// close stops the cache. No listener call begins after it returns.
-func (e *engine) close() {
-	e.end(func() {
+	}, func() {
 		e.removeState()
 		e.tasks.close()
 		e.finish()
-		if !e.settings.keepOnClose {
-			e.clear()
-			e.release()
-		}
 	})
+}
+
+// close stops the cache. No listener call begins after it returns. The end of the client stops it too, and leaves its
+// contents to the program until then.
+func (e *engine) close() {
+	e.end(ErrClosed)
+	e.life.Lock()
+	defer e.life.Unlock()
+	if e.began && !e.released && !e.settings.keepOnClose {
+		e.released = true
+		e.clear()
+		e.release()
+	}
 }
 
 // release drops the tree of a closed cache: the program may keep the cache.
@@ -254,9 +259,9 @@ func (e *engine) await(ctx context.Context, reached <-chan error) error {
 	case err := <-reached:
 		return err
 	case <-ctx.Done():
-		return ctx.Err()
+		return hook.EndOf(ctx, e.client)
 	case <-e.ctx.Done():
-		return ErrClosed
+		return context.Cause(e.ctx)
 	}
 }
 

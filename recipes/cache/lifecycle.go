@@ -21,8 +21,10 @@ type lifecycle struct {
 	ctx    context.Context // also the context of the listeners; end cancels it
 	cancel context.CancelCauseFunc
 
-	life  sync.Mutex
-	began bool
+	life   sync.Mutex
+	began  bool
+	stop   func()      // set by begin
+	detach func() bool // takes the end of the client back
 }
 
 func newLifecycle(client *framework.Client, recipe string) *lifecycle {
@@ -32,21 +34,27 @@ func newLifecycle(client *framework.Client, recipe string) *lifecycle {
 	return l
 }
 
-// begin calls start, once, with life held. It returns the errors of Start.
-func (l *lifecycle) begin(path string, start func()) error {
+// begin calls start, once, with life held. It returns the errors of Start. end calls stop, and so does the end of the
+// client.
+func (l *lifecycle) begin(path string, start, stop func()) error {
 	if err := zkpath.Validate(path, false); err != nil {
 		return errtext.Wrap(err, "cache", "start")
 	}
 	l.life.Lock()
 	defer l.life.Unlock()
 	if l.ctx.Err() != nil {
-		return ErrClosed
+		return context.Cause(l.ctx)
 	}
 	if l.began {
 		return ErrStarted
 	}
-	l.began = true
+	closing := hook.Closing(l.client)
+	if closing.Err() != nil {
+		return errtext.Wrap(context.Cause(closing), "cache", "start")
+	}
+	l.began, l.stop = true, stop
 	start()
+	l.detach = context.AfterFunc(closing, func() { l.end(context.Cause(closing)) })
 	return nil
 }
 
@@ -55,7 +63,7 @@ func (l *lifecycle) checkRunning() error {
 	l.life.Lock()
 	defer l.life.Unlock()
 	if l.ctx.Err() != nil {
-		return ErrClosed
+		return context.Cause(l.ctx)
 	}
 	if !l.began {
 		return ErrNotStarted
@@ -79,15 +87,16 @@ func (l *lifecycle) call(listener func()) {
 	}
 }
 
-// end calls stop, once and only after begin, with life held. No listener call begins after it returns. It ends the
-// context of a call that is under way and does not wait for it: the call may be its caller.
-func (l *lifecycle) end(stop func()) {
+// end calls the stop of begin, once and only after begin, with life held. No listener call begins after it returns. It
+// ends the context of a call that is under way with cause, and does not wait for it: the call may be its caller.
+func (l *lifecycle) end(cause error) {
 	l.life.Lock()
+	defer l.life.Unlock()
 	first := l.ctx.Err() == nil
-	if l.cancel(ErrClosed); first && l.began {
-		stop()
+	if l.cancel(cause); first && l.began {
+		l.detach()
+		l.stop()
 	}
-	l.life.Unlock()
 }
 
 // unwatch removes a watch in the background.

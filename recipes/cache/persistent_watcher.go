@@ -65,6 +65,10 @@ func (w *PersistentWatcher) Start() error {
 		w.removeState = w.client.AddConnectionStateListener(
 			func(context.Context, framework.ConnectionState) { w.set(false) })
 		w.retry = time.AfterFunc(0, func() { w.set(true) })
+	}, func() {
+		w.removeState()
+		w.retry.Stop()
+		w.unwatch(w.watcher, w.path)
 	})
 }
 
@@ -72,11 +76,7 @@ func (w *PersistentWatcher) Start() error {
 // [CuratorCache.Close], the context of a listener call that is under way ends, and Close does not wait for it. In Java:
 // close.
 func (w *PersistentWatcher) Close() error {
-	w.end(func() {
-		w.removeState()
-		w.retry.Stop()
-		w.unwatch(w.watcher, w.path)
-	})
+	w.end(ErrClosed)
 	return nil
 }
 

@@ -102,6 +102,9 @@ func (l *LeaderLatch) Start() error {
 	case l.state == Started:
 		return ErrStarted
 	}
+	if err := waitqueue.CheckOpen(l.client); err != nil {
+		return errtext.Wrap(err, "leader", "start")
+	}
 	l.state = Started
 	remove := waitqueue.ForLibrary(l.client).AddConnectionStateListener(func(_ context.Context, s framework.ConnectionState) {
 		l.setErrorState(l.client.ConnectionStateErrorPolicy().IsErrorState(s))
@@ -420,7 +423,7 @@ func (l *LeaderLatch) Await(ctx context.Context) (*Leadership, error) {
 			}
 			return nil, framework.ErrClosed
 		case <-ctx.Done():
-			return nil, ctx.Err()
+			return nil, hook.EndOf(ctx, l.client)
 		}
 	}
 }

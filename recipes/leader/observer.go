@@ -9,6 +9,7 @@ import (
 
 	"github.com/gocurator/curator/callbacks"
 	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/internal/hook"
 	"github.com/gocurator/curator/internal/waitqueue"
 )
 
@@ -63,7 +64,7 @@ func (o *observer) next(ctx context.Context, first bool) (Participant, error) {
 			select {
 			case <-o.changes:
 			case <-ctx.Done():
-				return Participant{}, ctx.Err()
+				return Participant{}, hook.EndOf(ctx, o.client)
 			}
 		case !waitqueue.IsPassing(err):
 			return Participant{}, err

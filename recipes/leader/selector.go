@@ -91,6 +91,9 @@ func (s *LeaderSelector) Start() error {
 	case s.state == Started:
 		return ErrStarted
 	}
+	if err := waitqueue.CheckOpen(s.client); err != nil {
+		return errtext.Wrap(err, "leader", "start")
+	}
 	s.state = Started
 	s.removeListener = waitqueue.ForLibrary(s.client).AddConnectionStateListener(
 		func(_ context.Context, state framework.ConnectionState) {

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/gocurator/curator/internal/telemetry"
+	"github.com/gocurator/curator/internal/waitqueue"
 	"github.com/gocurator/curator/recipes/queue/internal/claim"
 	"github.com/gocurator/curator/recipes/queue/internal/produce"
 	"github.com/gocurator/curator/recipes/queue/internal/reply"
@@ -91,9 +92,9 @@ func (q *queue[T]) pull(ctx context.Context) (*pulled[T], error) {
 	}
 	select {
 	case r := <-results:
-		return r.p, r.err
+		return r.p, waitqueue.Explain(ctx, q.paths.Client, r.err)
 	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+		return nil, waitqueue.Explain(ctx, q.paths.Client, context.Cause(ctx))
 	}
 }
 

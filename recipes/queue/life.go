@@ -10,6 +10,7 @@ import (
 	"github.com/gocurator/curator/internal/hook"
 	"github.com/gocurator/curator/internal/report"
 	"github.com/gocurator/curator/internal/telemetry"
+	"github.com/gocurator/curator/internal/waitqueue"
 	"github.com/gocurator/curator/recipes/queue/internal/claim"
 	"github.com/gocurator/curator/recipes/queue/internal/fetch"
 	"github.com/gocurator/curator/recipes/queue/internal/node"
@@ -64,6 +65,9 @@ func (q *queue[T]) Start() error {
 		return ErrStarted
 	case Closed:
 		return ErrClosed
+	}
+	if err := waitqueue.CheckOpen(q.paths.Client); err != nil {
+		return errtext.Wrap(err, "queue", "start")
 	}
 	q.state = Started
 	if q.measureDepth {

@@ -156,6 +156,9 @@ func (s *QueueSharder[Q]) Start() error {
 	case s.state == Closed:
 		return ErrClosed
 	}
+	if err := waitqueue.CheckOpen(s.client); err != nil {
+		return errtext.Wrap(err, "queue", "start")
+	}
 	s.state = Started
 	go s.run()
 	return nil

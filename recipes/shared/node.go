@@ -7,7 +7,6 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"github.com/gocurator/curator/callbacks"
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/errtext"
 	"github.com/gocurator/curator/internal/hook"
@@ -46,14 +45,7 @@ func (n *node) wrap(err error, did string) error {
 // then.
 func (n *node) untilClosed(ctx context.Context) (open context.Context, end func()) {
 	open, cancel := context.WithCancelCause(ctx)
-	remove := n.client.AddCuratorListener(func(_ context.Context, ev callbacks.Event) {
-		if ev.Type == callbacks.Closing {
-			cancel(framework.ErrClosed)
-		}
-	})
-	if n.client.State() == framework.Stopped { // it has called the listeners
-		cancel(framework.ErrClosed)
-	}
+	remove := context.AfterFunc(hook.Closing(n.client), func() { cancel(framework.ErrClosed) })
 	return open, func() {
 		remove()
 		cancel(nil)

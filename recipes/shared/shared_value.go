@@ -157,7 +157,7 @@ func (v *SharedValue) load(ctx context.Context, c *cache.CuratorCache) error {
 	case <-loaded:
 		return nil
 	case <-ctx.Done():
-		return ctx.Err()
+		return hook.EndOf(ctx, v.client)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/codec"
 	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/internal/hook"
 	"github.com/gocurator/curator/internal/usercode"
 	"github.com/gocurator/curator/recipes/cache"
 	"github.com/gocurator/curator/zkpath"
@@ -125,7 +126,7 @@ func (v *Value[T]) Watch(ctx context.Context) iter.Seq2[T, error] {
 			yield(zero, v.wrap(err, "watch"))
 			return
 		}
-		exists := false
+		exists, yielded := false, false
 		for ev := range c.Changes(open) {
 			value, err := zero, error(nil)
 			switch {
@@ -140,12 +141,16 @@ func (v *Value[T]) Watch(ctx context.Context) iter.Seq2[T, error] {
 			if ev.New == nil && err == nil {
 				err = zk.ErrNoNode
 			}
+			yielded = true
 			if !yield(value, v.wrap(err, "watch")) {
 				return
 			}
 		}
-		if ctx.Err() == nil {
+		switch {
+		case ctx.Err() == nil:
 			yield(zero, v.wrap(framework.ErrClosed, "watch"))
+		case !yielded && !v.client.IsConnected(): // the program has waited in vain
+			yield(zero, v.wrap(hook.EndOf(ctx, v.client), "watch"))
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/gocurator/curator/internal/errtext"
+	"github.com/gocurator/curator/internal/waitqueue"
 	"github.com/gocurator/curator/recipes/queue/internal/reply"
 )
 
@@ -25,6 +26,10 @@ func (f *failures) add(err error) {
 // Flush waits until all puts accepted before it are completed, and their listeners were called. It reports the failures
 // that no flush had reported when it began.
 func (p *Producer) Flush(ctx context.Context) error {
+	return waitqueue.Explain(ctx, p.Client, p.flush(ctx))
+}
+
+func (p *Producer) flush(ctx context.Context) error {
 	p.mu.Lock()
 	puts, since := slices.Collect(maps.Keys(p.pending)), p.failures
 	p.mu.Unlock()
