@@ -33,13 +33,16 @@ func (c *CuratorCache) notify(ctx context.Context, ev Event) {
 
 // AddListener adds a listener to the events of the cache; remove removes it. The listeners are called one at a time, in
 // the order of the events, on a goroutine of the cache. Events wait in memory, without a limit, until the listeners
-// have handled the earlier ones. The events of one path are in order. A node is created after its parent and deleted
-// before its parent. The context of a listener ends with Close. In Java: listenable.
+// have handled the earlier ones. A listener that is added after Start gets the events whose calls have not begun, and
+// none for the nodes that are in the cache already: see [CuratorCache.Changes]. The events of one path are in order. A
+// node is created after its parent and deleted before its parent. The context of a listener ends with Close. In Java:
+// listenable.
 func (c *CuratorCache) AddListener(fn Listener) (remove func()) { return c.listeners.Add(fn) }
 
 // Ready waits until the first load is complete: each node that existed at the start is in the cache, or a read of it
 // has failed: see [CuratorCache.Err]. ctx bounds the wait. Without a connection Ready keeps waiting. It returns the
-// error of ctx, [ErrNotStarted] or [ErrClosed].
+// error of ctx, with the reason for a missing connection, [ErrNotStarted], [ErrClosed], or framework.ErrClosed when the
+// client is closed.
 func (c *CuratorCache) Ready(ctx context.Context) error {
 	return wrap(c.engine.awaitReady(ctx), "await", c.engine.root.path)
 }

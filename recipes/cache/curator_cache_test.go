@@ -454,7 +454,9 @@ func TestCacheWhoseClientIsClosed(t *testing.T) {
 		}
 		s.must(w.Close())
 		late := cache.NewCuratorCache(client, root)
-		s.must(late.Start())
+		if err := late.Start(); !errors.Is(err, framework.ErrClosed) {
+			t.Errorf("Start: %v", err)
+		}
 		s.must(late.Close())
 	})
 }

@@ -31,7 +31,7 @@ import (
 // states that a client which reads the nodes has seen, and never goes back:
 //
 //   - On one connection the answers arrive in the order of the server's transactions. They reach the engine in that
-//     order, because all events and answers pass through the dispatcher of the client.
+//     order, because all events and answers pass through one queue of the client.
 //   - On the next connection of the session, a server refuses a client that has seen newer transactions than the server
 //     has. Facts are answers, and the client records the transaction of each answer. It does not record the transaction
 //     of an event. If the engine removed a node on an event, a server that lags could show the node again.

@@ -81,8 +81,7 @@ func (w *PersistentWatcher) Close() error {
 }
 
 // onEvent notifies the listeners of a node event, and of the end of the watch on a server that has no such watches. It
-// sets a watch again that the program has removed with all watchers of the path. It runs on the dispatcher of the
-// client.
+// sets a watch again that the program has removed with all watchers of the path. It does not block.
 func (w *PersistentWatcher) onEvent(_ context.Context, ev zk.Event) {
 	switch {
 	case ev.Type == zk.EventSession:

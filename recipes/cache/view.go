@@ -15,7 +15,8 @@ import (
 type base struct{ engine *engine }
 
 // Start begins to fill the cache and does not wait. It needs no connection. It returns an error if the path is invalid,
-// [ErrStarted] on a second call, and [ErrClosed] after Close. In Java: start.
+// [ErrStarted] on a second call, [ErrClosed] after Close, and framework.ErrClosed when the client is closed. In Java:
+// start.
 func (b *base) Start() error { return b.engine.start(func() {}) }
 
 // startAndBuild starts the cache and waits for its first load. first runs before any listener is called.

@@ -90,7 +90,8 @@ func NewLeaderLatch(client *framework.Client, path string, opts ...LatchOption) 
 // Start starts to take part. It does not wait for a connection. If the latch cannot take part, for example without
 // permission, the client's unhandled-error listeners get the error and the latch tries again, after pauses that grow
 // from 1 s to 5 s. They also get the error of a leader that cannot read its own node, unless it lacks the permission;
-// it leads on. Start fails with [ErrStarted] the second time and with [ErrClosed] after Close.
+// it leads on. Start fails with [ErrStarted] the second time, with [ErrClosed] after Close, and with
+// [framework.ErrClosed] when the client is closed.
 func (l *LeaderLatch) Start() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -403,7 +404,8 @@ func (l *LeaderLatch) AddListener(fn callbacks.Listener[LatchEvent]) (remove fun
 }
 
 // Await waits until the latch leads and returns its leadership. It fails with [ErrClosed] when the latch is closed,
-// with [framework.ErrClosed] when the client is closed, and with the error of ctx when ctx ends. In Java: await.
+// with [framework.ErrClosed] when the client is closed, and when ctx ends with its error and the reason for a missing
+// connection. In Java: await.
 func (l *LeaderLatch) Await(ctx context.Context) (*Leadership, error) {
 	for {
 		l.mu.Lock()

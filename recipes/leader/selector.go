@@ -78,8 +78,8 @@ func NewLeaderSelector(
 	return s
 }
 
-// Start queues the selector for the first time. It fails with [ErrStarted] the second time and with [ErrClosed] after
-// Close.
+// Start queues the selector for the first time. It fails with [ErrStarted] the second time, with [ErrClosed] after
+// Close, and with [framework.ErrClosed] when the client is closed.
 func (s *LeaderSelector) Start() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

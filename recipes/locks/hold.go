@@ -58,7 +58,7 @@ func (h *Hold) isReleased() bool { return h.released.Load() }
 // Context returns the context for the work that needs the lock. It has the values of the context of Acquire, but not
 // its end. It ends when the lock is lost, with the cause [ErrLockLost], or released, with [ErrReleased]. A lock is lost
 // when its session ends and when another client deletes its node. The hold notices the deletion if the process may read
-// the node. The client's dispatcher reports the deletion, so a callback that blocks delays the end of the context.
+// the node. No callback of the program delays that.
 func (h *Hold) Context() context.Context { return h.ctx }
 
 // Path returns the path of the node that holds the lock. For a multi lock it is the node of the first lock.

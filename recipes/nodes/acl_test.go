@@ -15,6 +15,7 @@ import (
 	"github.com/gocurator/curator/curatortest"
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/testenv"
+	"github.com/gocurator/curator/internal/waitqueue"
 	"github.com/gocurator/curator/recipes/nodes"
 )
 
@@ -54,7 +55,7 @@ func TestPersistentNodeUnreadableSurvivesSession(t *testing.T) {
 	}
 }
 
-// A callback of the program holds the answer to the create back until the next session.
+// Another callback of the library holds the answer to the create back until the next session.
 func TestPersistentNodeAnswerOfEarlierSessionIsIgnored(t *testing.T) {
 	var before func()
 	acl := aclFunc(func(path string) []zk.ACL {
@@ -70,7 +71,7 @@ func TestPersistentNodeAnswerOfEarlierSessionIsIgnored(t *testing.T) {
 		blocked, release := make(chan struct{}), make(chan struct{})
 		before = func() {
 			before = nil
-			s.must(s.client.CheckExists().InBackground(func(context.Context, callbacks.Event) {
+			s.must(waitqueue.ForLibrary(s.client).CheckExists().InBackground(func(context.Context, callbacks.Event) {
 				close(blocked)
 				<-release
 			}).ForPath(s.ctx, "/x"))
@@ -98,14 +99,15 @@ func TestPersistentNodeAnswerOfEarlierSessionIsIgnored(t *testing.T) {
 	}, framework.WithACLProvider(acl))
 }
 
-// A callback of the program holds the answer to a read back until the session is lost: the node is not there any more.
+// Another callback of the library holds the answer to a read back until the session is lost: the node is not there any
+// more.
 func TestPersistentNodeAnswerOfLostSessionIsIgnored(t *testing.T) {
 	inScene(t, func(s *scene) {
 		_, err := s.client.Create().CreatingParentsIfNeeded().WithMode(builders.Ephemeral).
 			ForPath(s.ctx, keptPath, []byte("one"))
 		s.must(err)
 		blocked, release := make(chan struct{}), make(chan struct{})
-		s.must(s.client.CheckExists().InBackground(func(context.Context, callbacks.Event) {
+		s.must(waitqueue.ForLibrary(s.client).CheckExists().InBackground(func(context.Context, callbacks.Event) {
 			close(blocked)
 			<-release
 		}).ForPath(s.ctx, "/x"))

@@ -55,7 +55,8 @@ func newQueue[T any](p node.Paths, k node.Kind, consumer Consumer[T], items code
 }
 
 // Start starts the queue: it puts items and, with a consumer, consumes them. It does not wait for a connection. It
-// fails with [ErrStarted] the second time and with [ErrClosed] after Close. In Java: start.
+// fails with [ErrStarted] the second time, with [ErrClosed] after Close, and with framework.ErrClosed when the client
+// is closed. In Java: start.
 func (q *queue[T]) Start() error {
 	q.obs.Started(q.root)
 	q.mu.Lock()

@@ -144,7 +144,8 @@ func NewQueueSharder[Q Shard](
 }
 
 // Start starts to look for queues, and adds one if there is none. It does not wait for a connection. It fails with
-// [ErrStarted] the second time and with [ErrClosed] after Close. In Java: start.
+// [ErrStarted] the second time, with [ErrClosed] after Close, and with framework.ErrClosed when the client is closed.
+// In Java: start.
 func (s *QueueSharder[Q]) Start() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

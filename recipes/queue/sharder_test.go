@@ -627,10 +627,14 @@ func TestQueueOfSharderWhoseClientIsClosed(t *testing.T) {
 	t.Parallel()
 	testenv.InVirtualTime(t, func(t *testing.T, place testenv.Place, chroot string) {
 		client := clientAt(t, place, chroot)
+		onError := queue.WithOnError(func(context.Context, error) {})
+		s := start(t, sharder(t, client, leading(false), nil, onError)) // no queue comes
 		must(t, client.Close())
-		s := start(t, sharder(t, client, leading(true), nil, queue.WithOnError(func(context.Context, error) {})))
 		if _, err := s.Queue(testenv.Context(t)); !errors.Is(err, framework.ErrClosed) {
 			t.Errorf("got %v", err)
+		}
+		if err := sharder(t, client, leading(true), nil).Start(); !errors.Is(err, framework.ErrClosed) {
+			t.Errorf("Start: %v", err)
 		}
 	})
 }
