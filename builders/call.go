@@ -47,6 +47,13 @@ func (c *call) wrap(err error) error {
 	if f, ok := err.(*fenceError); ok { //nolint:errorlint // one that is wrapped keeps what it is wrapped with
 		err = f.named()
 	}
+	if err == zk.ErrNoNode && !c.op.Absolute() { //nolint:errorlint // as it comes from the server
+		missing := c.full
+		if c.typ == callbacks.Create {
+			missing = zkpath.Parent(missing)
+		}
+		err = c.env.noNode(missing)
+	}
 	return &OpError{Op: c.verb, Path: c.given, Attempts: c.op.Attempts(), Err: err}
 }
 

@@ -48,7 +48,8 @@ func (e CheckExists) InBackground(cb callbacks.BackgroundCallback) Background {
 	return Background{background{cb: cb}, e.start}
 }
 
-// ForPath returns the Stat of the node; nil, without an error, if it does not exist.
+// ForPath returns the Stat of the node; nil, without an error, if it does not exist. It fails with zk.ErrNoNode if the
+// parents are to be created and other clients remove them again and again, or if they cannot be: see [ErrNoChroot].
 func (e CheckExists) ForPath(ctx context.Context, path string) (*zk.Stat, error) {
 	o := recycled[existsOp](&existsOps)
 	o.b = e
@@ -82,6 +83,8 @@ type existsOp struct {
 	b     CheckExists
 	acls  acls
 	found bool
+
+	rounds int // number of repairs after changes by others
 }
 
 var existsOps sync.Pool
@@ -108,11 +111,15 @@ func (o *existsOp) Begin() {
 		return
 	}
 	o.makeParents(zkpath.Parent(o.full), o.b.containers, o.b.acl, o.acls, func(err error) {
-		if err != nil && err != zk.ErrNoNode {
+		switch {
+		case err == nil:
+			o.exists()
+		case err == zk.ErrNoNode && o.rounds < maxRounds: // another client removes them
+			o.rounds++
+			o.Begin()
+		default:
 			o.op.Finish(err)
-			return
 		}
-		o.exists()
 	})
 }
 

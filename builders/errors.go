@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/go-zookeeper/zk"
+
 	"github.com/gocurator/curator/internal/errtext"
 	"github.com/gocurator/curator/internal/exec"
 	"github.com/gocurator/curator/internal/telemetry"
@@ -42,6 +44,26 @@ func (e *OpError) Unwrap() error { return e.Err }
 // "CONNECTIONLOSS"), "CLOSED", "canceled", "deadline_exceeded" or "_OTHER".
 func (e *OpError) ErrorType() string {
 	return telemetry.ErrorType(e.Err)
+}
+
+// ErrNoChroot is wrapped by the error of an operation that fails because the chroot of the connect string does not
+// exist; the text has its path. It matches zk.ErrNoNode. A client creates no chroot.
+var ErrNoChroot = errtext.Special(zk.ErrNoNode, "curator: the chroot does not exist")
+
+// chrootError is the error of a missing chroot.
+type chrootError struct{ chroot string }
+
+func (e *chrootError) Error() string { return "the chroot " + e.chroot + " does not exist" }
+
+// Unwrap returns ErrNoChroot, which matches zk.ErrNoNode.
+func (e *chrootError) Unwrap() error { return ErrNoChroot }
+
+// noNode returns the error of a server that has not found path. A root is missing only as a chroot.
+func (e *environment) noNode(path string) error {
+	if chroot := e.Chroot(); path == "/" && chroot != "" {
+		return &chrootError{chroot}
+	}
+	return zk.ErrNoNode
 }
 
 // ErrNotSent means that an operation has not taken effect: there was no connection to send it on. It matches connection

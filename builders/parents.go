@@ -13,7 +13,8 @@ func found(err error) bool { return err == nil || err == zk.ErrNoAuth }
 
 // makeParents creates the missing nodes of path and calls done. It looks for the deepest existing node from the bottom
 // up, so that it needs no right to read the nodes above, and creates downward from there. A node that others create
-// meanwhile is no error. acl applies to all of them; without it the ACLs of the provider do.
+// meanwhile is no error. acl applies to all of them; without it the ACLs of the provider do. err is zk.ErrNoNode if another
+// client removes nodes meanwhile, and wraps ErrNoChroot if the chroot is missing, which is the parent of them all.
 func (c *call) makeParents(path string, container bool, acl []zk.ACL, answers acls, done func(err error)) {
 	var missing []string // from the bottom up
 	var look, create func(path string)
@@ -24,11 +25,13 @@ func (c *call) makeParents(path string, container bool, acl []zk.ACL, answers ac
 				done(nil)
 			case found(err):
 				create(missing[len(missing)-1])
-			case err == zk.ErrNoNode && path != "/":
+			case err == zk.ErrNoNode && path == "/":
+				done(c.env.noNode(path))
+			case err == zk.ErrNoNode:
 				missing = append(missing, path)
 				if parent := zkpath.Parent(path); parent != "/" {
 					look(parent)
-				} else { // the root exists
+				} else { // a root exists, unless it is a chroot: the create shows that
 					create(path)
 				}
 			default:
@@ -48,12 +51,14 @@ func (c *call) makeParents(path string, container bool, acl []zk.ACL, answers ac
 			case err == jute.ErrUnimplemented && container: // a server without containers
 				container = false
 				create(path)
-			default: // ErrNoNode too: another client removes the new nodes, and the operation fails
+			case err == zk.ErrNoNode: // another client removes the new nodes, or there is no chroot
+				done(c.env.noNode(zkpath.Parent(path)))
+			default:
 				done(err)
 			}
 		})
 	}
-	if path == "/" {
+	if path == "/" && c.env.Chroot() == "" {
 		done(nil)
 		return
 	}

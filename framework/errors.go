@@ -32,6 +32,9 @@ var (
 	// ErrReplyTooLarge is wrapped by the error of an operation whose answer is larger than [WithMaxReply] allows. A write
 	// with this error has taken effect.
 	ErrReplyTooLarge = builders.ErrReplyTooLarge
+	// ErrNoChroot is wrapped by the error of an operation that fails because the chroot of the connect string does not
+	// exist; the text has its path. It matches zk.ErrNoNode. A client creates no chroot.
+	ErrNoChroot = builders.ErrNoChroot
 	// ErrTooManyPending is wrapped by the error of a background operation that is refused: see [WithMaxPending].
 	ErrTooManyPending = exec.ErrTooManyPending
 	// ErrBadArguments is wrapped by errors about options and arguments that make no sense.

@@ -50,6 +50,7 @@ func TestSentinelExportedTwiceIsOneValue(t *testing.T) {
 		{framework.ErrNotSent, builders.ErrNotSent},
 		{framework.ErrRequestTooLarge, builders.ErrRequestTooLarge},
 		{framework.ErrReplyTooLarge, builders.ErrReplyTooLarge},
+		{framework.ErrNoChroot, builders.ErrNoChroot},
 		{framework.ErrBadArguments, builders.ErrBadArguments},
 		{framework.ErrUncertain, builders.ErrUncertain},
 	} {

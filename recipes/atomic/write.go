@@ -136,6 +136,9 @@ func isRefusal(err error) bool {
 	if _, isPrepared := err.(notSentError); isPrepared { //nolint:errorlint // send returns it as it is
 		return false
 	}
+	if errors.Is(err, framework.ErrNoChroot) { // no later read finds another node
+		return false
+	}
 	return errors.Is(err, zk.ErrBadVersion) || errors.Is(err, zk.ErrNoNode) || errors.Is(err, zk.ErrNodeExists)
 }
 

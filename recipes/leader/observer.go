@@ -78,18 +78,19 @@ func (o *observer) next(ctx context.Context, first bool) (Participant, error) {
 
 // watchLeader watches the line, then reads the leader.
 func (o *observer) watchLeader(ctx context.Context) (participantNode, error) {
-	_, err := o.client.GetChildren().UsingWatcher(o.watcher).ForPath(ctx, o.path)
-	if errors.Is(err, zk.ErrNoNode) {
-		stat, err := o.client.CheckExists().UsingWatcher(o.watcher).ForPath(ctx, o.path)
-		if err != nil || stat == nil {
+	for {
+		_, err := o.client.GetChildren().UsingWatcher(o.watcher).ForPath(ctx, o.path)
+		switch {
+		case err == nil:
+			return leaderNode(ctx, o.client, o.path, o.prefix)
+		case !errors.Is(err, zk.ErrNoNode):
 			return participantNode{}, err
 		}
-		return o.watchLeader(ctx) // the node was created meanwhile
+		stat, err := o.client.CheckExists().UsingWatcher(o.watcher).ForPath(ctx, o.path)
+		if err != nil || stat == nil { // else the node was created meanwhile
+			return participantNode{}, err
+		}
 	}
-	if err != nil {
-		return participantNode{}, err
-	}
-	return leaderNode(ctx, o.client, o.path, o.prefix)
 }
 
 // stop removes the watch in the background.

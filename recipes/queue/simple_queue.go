@@ -93,7 +93,7 @@ func (q *SimpleDistributedQueue) Offer(ctx context.Context, data []byte) error {
 func (q *SimpleDistributedQueue) offer(ctx context.Context, data []byte) (name string, err error) {
 	path := zkpath.Join(q.paths.Queue, node.ElementPrefix)
 	create := q.paths.Client.Create().WithMode(builders.PersistentSequential)
-	for {
+	for missing := 0; ; {
 		if err := ctx.Err(); err != nil {
 			return "", err
 		}
@@ -102,7 +102,8 @@ func (q *SimpleDistributedQueue) offer(ctx context.Context, data []byte) (name s
 		case err == nil:
 			return zkpath.Node(created), nil
 		case errors.Is(err, zk.ErrNoNode): // no parents, so that a lost connection leaves open as little as possible
-			if err = q.ensure(ctx); err == nil {
+			if err = q.ensure(ctx, missing); err == nil {
+				missing++
 				continue
 			}
 		case reply.IsUncertain(ctx, err):
@@ -117,8 +118,11 @@ func (q *SimpleDistributedQueue) offer(ctx context.Context, data []byte) (name s
 	}
 }
 
-// ensure creates the missing nodes of the path.
-func (q *SimpleDistributedQueue) ensure(ctx context.Context) error {
+// ensure creates the missing nodes of the path. It pauses first if another client has deleted those of earlier calls.
+func (q *SimpleDistributedQueue) ensure(ctx context.Context, calls int) error {
+	if calls > 0 && waitqueue.Pause(ctx, waitqueue.OutagePause) != nil {
+		return ctx.Err()
+	}
 	exists := q.paths.Client.CheckExists().CreatingParentContainersIfNeeded()
 	_, err := exists.ForPath(builders.Pipelined(ctx), zkpath.Join(q.paths.Queue, node.ElementPrefix))
 	return err
@@ -313,10 +317,11 @@ func (q *SimpleDistributedQueue) list(ctx context.Context, watcher *callbacks.Wa
 	}
 	var stat zk.Stat
 	children, err := list.StoringStatIn(&stat).ForPath(flight, q.paths.Queue)
-	if errors.Is(err, zk.ErrNoNode) && watcher != nil {
-		if err = q.ensure(ctx); err == nil {
-			return q.list(ctx, watcher)
+	for calls := 0; errors.Is(err, zk.ErrNoNode) && watcher != nil; calls++ {
+		if err = q.ensure(ctx, calls); err != nil {
+			return nil, err
 		}
+		children, err = list.StoringStatIn(&stat).ForPath(flight, q.paths.Queue)
 	}
 	if err != nil && !errors.Is(err, zk.ErrNoNode) {
 		return nil, err
