@@ -84,6 +84,14 @@ func (e *environment) ensureNamespace() error {
 	return nil
 }
 
+// EnsureNamespace is the first part of every operation: see hook.EnsureNamespace.
+func (e *environment) EnsureNamespace() error {
+	if e.err != nil {
+		return nil // the operation returns it
+	}
+	return e.ensureNamespace()
+}
+
 // ensureOp creates a node of a namespace.
 type ensureOp struct {
 	op      exec.Operation

@@ -60,6 +60,13 @@ func init() {
 		defer usercode.Catch(fmt.Sprintf("the compression %T", cfg.compression), &err)
 		return cfg.compression.Decompress(path, data)
 	}
+	hook.HasProviders = func(client any) bool {
+		cfg := client.(*Client).core.cfg
+		_, isFixed := cfg.acl.(builders.FixedACL)
+		_, isGzip := cfg.compression.(builders.GzipCompression)
+		return !isFixed || cfg.compressAll && !isGzip
+	}
+	hook.EnsureNamespace = func(client any) error { return client.(*Client).operations.EnsureNamespace() }
 	hook.FencedBy = func(client any, holding context.Context, fence any) any {
 		c := client.(*Client)
 		return c.with(c.operations.FencedBy(holding, fence.(builders.TransactionOperation)))

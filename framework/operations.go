@@ -38,6 +38,7 @@ type operations interface {
 	WatcherRemoving() (operations any)
 	ForLibrary() (operations any)
 	// RemoveWatchers and WatcherCount are called on the result of WatcherRemoving only.
+	EnsureNamespace() error
 	RemoveWatchers(ctx context.Context)
 	WatcherCount() int
 }

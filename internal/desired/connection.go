@@ -130,7 +130,7 @@ func (r *Reconciler) sessionLost() {
 	for n := range r.nodes {
 		n.watched = false
 		if n.spec.Mode.IsEphemeral() {
-			r.isMissing(n)
+			r.isMissing(n, framework.ErrSessionLost)
 		}
 	}
 }

@@ -33,7 +33,7 @@ func (r *Reconciler) lookMany(nodes []*Node) (send func()) {
 				continue
 			}
 			res := ev.Reads[i]
-			r.looked(n, &res.Stat, res.Data, res.Err)
+			r.decode(n, &res.Stat, res.Data, res.Err)
 		}
 		switch {
 		case ev.Err == nil || flight != r.flight:
@@ -79,7 +79,11 @@ func (r *Reconciler) lookOne(n *Node) (send func()) {
 				}
 			}
 		}
-		r.looked(n, ev.Stat, ev.Data, err)
+		if blind {
+			r.looked(n, ev.Stat, nil, err)
+			return
+		}
+		r.decode(n, ev.Stat, ev.Data, err)
 	}
 	return func() {
 		var op operation
@@ -89,7 +93,7 @@ func (r *Reconciler) lookOne(n *Node) (send func()) {
 		case blind:
 			op = r.client.CheckExists()
 		default:
-			op = r.client.GetData().UsingWatcher(n.watcher)
+			op = r.client.GetData().Undecompressed().UsingWatcher(n.watcher)
 		}
 		r.submit(flight, op, path, answered)
 	}
@@ -119,8 +123,13 @@ func (r *Reconciler) looked(n *Node, stat *zk.Stat, data []byte, err error) {
 		r.lookFailed(n, err)
 	case !r.answered(n):
 	case errors.Is(err, zk.ErrNoNode):
-		r.isMissing(n)
+		ends := n.present && !n.removing && n.spec.EndWhenDeleted
+		r.isMissing(n, ErrDeleted)
 		n.blind, n.uncertain, n.inherits = false, false, false
+		if ends {
+			r.forget(n, ErrDeleted)
+			return
+		}
 		if n.removing {
 			r.forget(n, nil)
 			return
@@ -150,7 +159,7 @@ func (r *Reconciler) found(n *Node, stat *zk.Stat, same bool) {
 		return
 	}
 	if !isOurs && !isOld {
-		r.isMissing(n)
+		r.isMissing(n, foreignTo(owner))
 		n.claimed, n.inherits = false, false
 		r.refuse(n, foreignTo(owner))
 		return
@@ -160,7 +169,7 @@ func (r *Reconciler) found(n *Node, stat *zk.Stat, same bool) {
 	case n.removing:
 		r.mustWrite(n, remove)
 	case isOld, ephemeral && owner != r.session: // it is to be deleted: by us, or with its session
-		r.isMissing(n)
+		r.isMissing(n, framework.ErrSessionLost)
 		n.known = true
 		r.mustWrite(n, replace)
 	case !same:
@@ -199,11 +208,11 @@ func (r *Reconciler) unreadable(n *Node, err error) {
 		r.mustWrite(n, set)
 	case n.tried: // the create has found it
 		n.tried = false
-		r.isMissing(n)
+		r.isMissing(n, err)
 		r.refuse(n, err)
 	default:
 		n.tried = true
-		r.isMissing(n)
+		r.isMissing(n, err)
 		r.mustWrite(n, create)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/gocurator/curator/internal/errtext"
 	"github.com/gocurator/curator/internal/hook"
 	"github.com/gocurator/curator/internal/report"
+	"github.com/gocurator/curator/internal/usercode"
 	"github.com/gocurator/curator/zkpath"
 )
 
@@ -33,7 +34,7 @@ const (
 type Event struct {
 	Type EventType
 	Path string // in the namespace, with the actual name
-	Err  error  // of Refused, without the path
+	Err  error  // of Missing and Refused: the reason, without the path
 }
 
 // Node is a desired node.
@@ -42,6 +43,7 @@ type Node struct {
 	spec    Spec // Data is unused: see data
 	onEvent func(Event)
 	obs     report.Nodes
+	calls   bool          // its writes and reads call providers of the program
 	created chan struct{} // closed when the node is present for the first time
 	gone    chan struct{} // closed when the node is not desired any more and deleted
 
@@ -73,6 +75,8 @@ type Node struct {
 	action    action
 	queued    bool
 	busy      bool // a request is under way
+	preparing bool // providers of the program are called for its next write
+	prepared  *planned
 	again     bool // look again after that
 	alone     bool // write it in a transaction of its own
 	hold      int  // number of the read that a write waits for, so that writes travel together
@@ -92,7 +96,7 @@ func newNode(r *Reconciler, spec Spec, onEvent func(Event)) *Node {
 		local: spec.Path, named: !spec.Mode.IsSequential(), data: bytes.Clone(spec.Data), gen: 1,
 		obs: report.NewNodes(hook.Telemetry(spec.Client), spec.Recipe, spec.Name, spec.Path),
 	}
-	n.spec.Data = nil
+	n.spec.Data, n.calls = nil, hook.HasProviders(spec.Client)
 	if n.data == nil {
 		n.data = []byte{}
 	}
@@ -129,6 +133,9 @@ func (n *Node) State() State {
 	n.r.mu.Lock()
 	defer n.r.mu.Unlock()
 	s := State{Present: n.present, Err: n.err}
+	if n.isDeleted() {
+		s.Err = ErrDeleted
+	}
 	if n.named {
 		s.Path = n.local
 	}
@@ -176,9 +183,11 @@ func (n *Node) await(ctx context.Context, change int, foreign bool) error {
 		n.r.mu.Lock()
 		written, err, changed := n.written >= change, n.err, n.nextEvent()
 		waits := err == nil || n.refused < change || foreign && errors.Is(err, ErrForeign)
-		closed := n.removing || n.isGone()
+		closed, deleted := n.removing || n.isGone(), n.isDeleted()
 		n.r.mu.Unlock()
 		switch {
+		case deleted:
+			return ErrDeleted
 		case written:
 			return nil
 		case closed:
@@ -206,7 +215,7 @@ func (n *Node) AwaitCreated(ctx context.Context) error {
 	case <-n.created:
 		return nil
 	case <-n.gone:
-		return framework.ErrClosed
+		return framework.ErrClosed // one that was deleted was created before
 	case <-ctx.Done():
 		return errtext.Join(n.endOf(ctx), n.State().Err)
 	}
@@ -259,6 +268,9 @@ func (n *Node) Delete(ctx context.Context) error {
 	n.r.mu.Unlock()
 	return n.Remove(ctx)
 }
+
+// isDeleted reports whether the node has ended because another client has deleted it. The caller holds r.mu.
+func (n *Node) isDeleted() bool { return n.isGone() && errors.Is(n.goneErr, ErrDeleted) }
 
 func (n *Node) isGone() bool {
 	select {
@@ -329,20 +341,19 @@ func (n *Node) setErr(err error) (isNew bool) {
 			n.obs.Refused(ctx, 1)
 		}
 	}
-	isNew = err != nil && (n.err == nil || cause(n.err) != cause(err))
+	isNew = err != nil && (n.err == nil || reason(n.err) != reason(err))
 	n.err = err
 	return isNew
 }
 
-// cause returns the innermost error.
-func cause(err error) error {
-	for {
-		inner := errors.Unwrap(err)
-		if inner == nil {
-			return err
-		}
+// reason returns the text of the innermost error, without the stack of a panic. Errors of the program's code need not be
+// comparable, and need not be equal if their reason is the same.
+func reason(err error) (text string) {
+	for inner := errors.Unwrap(err); inner != nil; inner = errors.Unwrap(err) {
 		err = inner
 	}
+	_ = usercode.Call("an error", func() { text = usercode.WithoutStack(err) }) // its type may be the program's
+	return text
 }
 
 // isRight notes that the node is as desired. change is the number of its data. The caller holds r.mu.
@@ -362,19 +373,22 @@ func (r *Reconciler) isRight(n *Node, change int) {
 		close(n.created)
 	}
 	if n.spec.Touch > 0 {
+		if n.touchAt.IsZero() { // it was there before: its TTL may be about to end
+			n.touchAt = time.Now()
+		}
 		n.retryAt = n.touchAt // a look does not put it off
 		r.wakeAt(n.retryAt)
 	}
 	n.notify(ev)
 }
 
-// isMissing notes that the node is not as desired. The caller holds r.mu.
-func (r *Reconciler) isMissing(n *Node) {
+// isMissing notes that the node is not as desired, and why that is so. The caller holds r.mu.
+func (r *Reconciler) isMissing(n *Node, why error) {
 	n.known = false
 	if n.present {
 		n.present = false
 		n.obs.Missing(context.WithoutCancel(r.ctx), 1)
-		n.notify(Event{Type: Missing})
+		n.notify(Event{Type: Missing, Err: why})
 	}
 }
 

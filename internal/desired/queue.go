@@ -3,6 +3,7 @@ package desired
 import (
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -29,6 +30,8 @@ type queue struct {
 	paused  bool    // nothing is sent until due
 	due     time.Time
 	later   []func() // requests to send next
+
+	slowLook time.Time // of the next read of all nodes
 }
 
 // sendLater has the goroutine send a request. The caller holds mu.
@@ -87,8 +90,16 @@ func (r *Reconciler) wakeAt(t time.Time) {
 // pauseOver looks at the nodes whose pause is over. The caller holds mu.
 func (r *Reconciler) pauseOver(now time.Time) {
 	r.due, r.paused = time.Time{}, false
+	isSlow := !now.Before(r.slowLook)
+	if isSlow {
+		r.slowLook = now.Add(slowLook + rand.N(slowLook/10))
+	}
+	r.wakeAt(r.slowLook)
 	for n := range r.nodes {
 		switch {
+		case isSlow && n.present && !n.removing && n.action == nothing && !n.busy && n.spec.Touch == 0:
+			n.retryAt, n.blind = time.Time{}, false // by now it may be readable
+			r.want(n, look)
 		case n.retryAt.IsZero():
 		case n.retryAt.After(now):
 			r.wakeAt(n.retryAt)
@@ -131,6 +142,9 @@ func pauseAfter(failures int) time.Duration {
 const (
 	firstPause = time.Second
 	lastPause  = time.Minute
+	// slowLook is the interval of reads of all nodes, up to a tenth longer. They find what no event shows: servers send no
+	// events of a node that the client may not read at that moment, and none about the permission.
+	slowLook = 5 * time.Minute
 )
 
 // Limits of the requests.
@@ -158,7 +172,7 @@ func (r *Reconciler) plan(now time.Time) (sends []func()) {
 	todo := r.todo
 	r.todo = nil
 	var writes batches
-	var reads []*Node
+	var reads, ready []*Node
 	for _, n := range todo {
 		n.queued = false
 		switch {
@@ -180,14 +194,26 @@ func (r *Reconciler) plan(now time.Time) (sends []func()) {
 				}
 				continue
 			}
+		case n.preparing && n.action != remove: // it comes back behind that
+			continue
 		case r.awaitsParents(n):
+		case n.calls && n.action != remove && !n.isPrepared():
+			sends = append(sends, r.prepare(n))
+			continue
 		case r.writing < maxWriting:
-			if full := writes.add(n); full != nil {
-				sends = append(sends, r.write(full))
-			}
+			ready = append(ready, n)
 			continue
 		}
 		r.enqueue(n) // it has to wait
+	}
+	// A node follows the one above it at once, so that both travel together, and no create meets a missing parent.
+	slices.SortFunc(ready, func(a, b *Node) int { return strings.Compare(a.path, b.path) })
+	for _, n := range ready {
+		if r.writing >= maxWriting {
+			r.enqueue(n)
+		} else if full := writes.add(n); full != nil {
+			sends = append(sends, r.write(full))
+		}
 	}
 	if len(reads) > 0 {
 		sends = append(sends, r.lookMany(reads))

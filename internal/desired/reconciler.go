@@ -20,6 +20,8 @@ import (
 var (
 	// ErrForeign is wrapped by the error of a node that belongs to somebody else.
 	ErrForeign = errtext.Special(zk.ErrNodeExists, "curator: the node belongs to somebody else")
+	// ErrDeleted is the reason of a node that another client has deleted, in a session that lives.
+	ErrDeleted = errtext.Special(zk.ErrNoNode, "curator: another client has deleted the node")
 	// ErrInUse is returned by Add if the client keeps a node with this path already.
 	ErrInUse = errors.New("curator: this client keeps a node with this path already")
 )
@@ -39,6 +41,8 @@ type Spec struct {
 	WithoutParents bool
 	// Keep leaves the node in ZooKeeper when it is removed from the desired ones.
 	Keep bool
+	// EndWhenDeleted ends the node when another client deletes it.
+	EndWhenDeleted bool
 	// Touch writes the data again after this time, if it is above 0.
 	Touch time.Duration
 	// Name and Recipe are for telemetry.
@@ -177,6 +181,7 @@ func (r *Reconciler) start() {
 		return
 	}
 	r.running = true
+	r.slowLook = time.Now().Add(slowLook)
 	before := r.done
 	r.done = make(chan struct{})
 	go r.run(before, r.done)
@@ -207,6 +212,7 @@ func (r *Reconciler) run(before, done chan struct{}) {
 			return
 		}
 		r.connect()
+		r.wakeAt(r.slowLook)
 		sends := r.plan(time.Now())
 		if !r.due.IsZero() {
 			timer.Reset(time.Until(r.due))

@@ -68,10 +68,24 @@ type planned struct {
 	change  int // number of the data
 	version int32
 	shared  bool // the recursive watch of its parent was requested before
+
+	operations []builders.TransactionOperation // that are prepared
 }
 
-// operations returns the operations of the write.
-func (p *planned) operations(op builders.TransactionOp) []builders.TransactionOperation {
+// plannedOf returns the next write of a node. The caller holds mu.
+func (r *Reconciler) plannedOf(n *Node) planned {
+	p := planned{
+		n: n, action: n.action, path: n.local, mode: n.mode(), data: n.data, change: n.gen, version: n.version,
+		shared: r.sharesWatch(n.parent),
+	}
+	if p.action == touch {
+		p.version = -1
+	}
+	return p
+}
+
+// build returns the operations of the write. It calls providers of the program.
+func (p *planned) build(op builders.TransactionOp) []builders.TransactionOperation {
 	build := func() builders.TransactionOperation {
 		c := op.Create().WithMode(p.mode).WithTTL(p.n.spec.TTL)
 		if len(p.n.spec.ACL) > 0 {
@@ -101,12 +115,13 @@ func (r *Reconciler) write(b *batch) (send func()) {
 	writes := make([]planned, len(b.nodes))
 	for i, n := range b.nodes {
 		r.begin(n)
-		writes[i] = planned{n, n.action, n.local, n.mode(), n.data, n.gen, n.version, r.sharesWatch(n.parent)}
-		switch n.action {
-		case create, replace:
+		writes[i] = r.plannedOf(n)
+		if n.isPrepared() {
+			writes[i].operations = n.prepared.operations
+		}
+		n.prepared = nil
+		if n.action == create || n.action == replace {
 			n.claimed = true
-		case touch:
-			writes[i].version = -1
 		}
 	}
 	r.writing++
@@ -116,7 +131,10 @@ func (r *Reconciler) write(b *batch) (send func()) {
 		var ops []builders.TransactionOperation
 		var of []int // the write of each operation
 		for i := range writes {
-			for _, o := range writes[i].operations(op) {
+			if writes[i].operations == nil {
+				writes[i].operations = writes[i].build(op)
+			}
+			for _, o := range writes[i].operations {
 				ops, of = append(ops, o), append(of, i)
 			}
 		}
@@ -288,30 +306,38 @@ func (r *Reconciler) parentMissing(n *Node, err error) {
 		p.creating = false
 		return
 	}
-	r.sendLater(func() {
-		above := zkpath.Join(zkpath.Parent(n.spec.Path), "x")
-		op := waitqueue.ForLibrary(n.spec.Client).CheckExists().CreatingParentContainersIfNeeded()
-		r.submit(flight, op, above, func(ev callbacks.Event) {
-			p.creating = p.creating && flight != r.flight
-			switch {
-			case ev.Err == nil:
-			case isTransient(ev.Err):
-				if flight == r.flight {
-					r.interruptedBy(ev.Err)
-				}
-			default:
-				for n := range r.nodes {
-					switch {
-					case n.parent != p || n.action != create || n.busy:
-					case waitqueue.IsPassing(ev.Err):
-						r.pause(n)
-					default:
-						r.refuse(n, ev.Err)
-					}
+	answered := func(ev callbacks.Event) {
+		p.creating = p.creating && flight != r.flight
+		switch {
+		case ev.Err == nil:
+		case isTransient(ev.Err):
+			if flight == r.flight {
+				r.interruptedBy(ev.Err)
+			}
+		default:
+			for n := range r.nodes {
+				switch {
+				case n.parent != p || n.action != create || n.busy:
+				case waitqueue.IsPassing(ev.Err):
+					r.pause(n)
+				default:
+					r.refuse(n, ev.Err)
 				}
 			}
-		})
-	})
+		}
+	}
+	send := func() {
+		above := zkpath.Join(zkpath.Parent(n.spec.Path), "x")
+		op := waitqueue.ForLibrary(n.spec.Client).CheckExists().CreatingParentContainersIfNeeded()
+		r.submit(flight, op, above, answered)
+	}
+	if n.calls {
+		inner := send
+		send = func() {
+			go isolated(inner, func(err error) { r.locked(func() { answered(callbacks.Event{Err: err}) }) })
+		}
+	}
+	r.sendLater(send)
 }
 
 // parentIsThere ends the pause of the desired nodes below a node that is there now. The caller holds mu.
@@ -357,7 +383,12 @@ func (r *Reconciler) awaitAbove(n, above *Node) {
 // awaitsParents reports whether a parent of n, which is to be created, is still being created. The caller holds mu.
 func (r *Reconciler) awaitsParents(n *Node) bool {
 	for ; n != nil && n.action == create; n = r.above(n) {
-		if n.parent.creating {
+		above := r.byPath[n.parent.path]
+		switch {
+		case n.parent.creating:
+			return true
+		case above == nil || above.present || above.removing: // if it is missing, the create shows that
+		case above.busy || above.action == look || above.action == find:
 			return true
 		}
 	}
@@ -367,7 +398,7 @@ func (r *Reconciler) awaitsParents(n *Node) bool {
 // submitReads sends a multiRead.
 func (r *Reconciler) submitReads(flight pipeline, reads []builders.Read, answered func(callbacks.Event)) {
 	callback := func(_ context.Context, ev callbacks.Event) { r.locked(func() { answered(ev) }) }
-	err := r.client.MultiRead().InBackground(callback).WithUnhandledErrorListener(ignoreError).ForReads(flight, reads...)
+	err := r.client.MultiRead().Undecompressed().InBackground(callback).WithUnhandledErrorListener(ignoreError).ForReads(flight, reads...)
 	if err != nil {
 		callback(flight, callbacks.Event{Err: err})
 	}

@@ -58,6 +58,11 @@ var (
 	TelemetryOption func(change func(c *telemetry.Config)) (option any)
 	// Decompress returns the data of bytes that were read undecompressed: the same, unless the client compresses all.
 	Decompress func(client any, path string, data []byte) ([]byte, error)
+	// HasProviders reports whether operations of a client call code of the program: an ACLProvider, or a
+	// CompressionProvider for all data.
+	HasProviders func(client any) bool
+	// EnsureNamespace is the first part of every operation of a client in a namespace, which calls its ACLProvider.
+	EnsureNamespace func(client any) error
 	// FencedBy returns a view of a client, as its Fenced does, with a fence that JoinFences has returned.
 	FencedBy func(client any, holding context.Context, fence any) (view any)
 	// ForLibrary returns a view of a client for the library itself: a *framework.Client. Its background callbacks, its

@@ -227,3 +227,40 @@ func TestPersistentNodeUnreadableLeavesNoWatch(t *testing.T) {
 		}
 	})
 }
+
+// The permission to read a node is taken for a while. Servers send no event of what happens to it then. A slow read
+// finds it when the permission is back.
+func TestPersistentNodeChangedWhileUnreadableIsPutRight(t *testing.T) {
+	for _, count := range []int{1, 12} { // with a watch each, and with a recursive one
+		for _, change := range []string{"deleted", "changed"} {
+			t.Run(fmt.Sprint(count, change), func(t *testing.T) {
+				inOwnScene(t, func(s *scene) {
+					s.awaitCreated(s.startAll(count))
+					admin := connect(s.T, s.place, "", framework.WithAuth("digest", []byte("admin:secret")))
+					closed := append(zk.WorldACL(zk.PermAll&^zk.PermRead), zk.DigestACL(zk.PermAll, "admin", "secret")...)
+					_, err := admin.SetACL().WithACL(closed...).ForPath(s.ctx, "/members/0000")
+					s.must(err)
+					if change == "deleted" {
+						s.must(admin.Delete().ForPath(s.ctx, "/members/0000"))
+					} else {
+						_, err := admin.SetData().ForPath(s.ctx, "/members/0000", []byte("theirs"))
+						s.must(err)
+						<-time.After(20 * time.Minute) // reads that find nothing
+						_, err = admin.SetACL().WithACL(zk.WorldACL(zk.PermAll)...).ForPath(s.ctx, "/members/0000")
+						s.must(err)
+					}
+					s.requests()
+					<-time.After(6 * time.Minute)
+					if data, stat := s.get("/members/0000"); stat == nil || data != "data" {
+						s.Errorf("%q, %+v", data, stat)
+					}
+					s.requests()
+					<-time.After(time.Hour)
+					if counts, total := s.requests(); total > 12 {
+						s.Errorf("an hour costs %v", counts)
+					}
+				})
+			})
+		}
+	}
+}

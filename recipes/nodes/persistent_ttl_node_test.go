@@ -1,6 +1,7 @@
 package nodes_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -9,6 +10,7 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/curatortest"
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/testenv"
@@ -228,4 +230,99 @@ func (s *scene) wantACL(path string, want []zk.ACL) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		s.Errorf("the ACL of %s (-want +got):\n%s", path, diff)
 	}
+}
+
+// inOwnScene runs a test in virtual time on a server in memory, which has a clock of hours.
+func inOwnScene(t *testing.T, test func(s *scene), opts ...framework.Option) {
+	t.Helper()
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		place := curatortest.NewServerT(t, curatortest.WithoutPort())
+		s := &scene{T: t, ctx: t.Context(), place: place}
+		s.reader, s.client = connect(t, place, ""), connect(t, place, "", opts...)
+		test(s)
+	})
+}
+
+// A node that was there before, with its child, is written again at once and then as any other. Its reads stop neither
+// the touches of other nodes nor the tries of a refused one.
+func TestPersistentTTLNodeThatExistsIsTouched(t *testing.T) {
+	inOwnScene(t, func(s *scene) {
+		const ttl = 10 * time.Minute
+		other := nodes.NewPersistentTTLNode(s.client, "/tasks/other", ttl, nil)
+		s.start(other.PersistentNode)
+		before := nodes.NewPersistentTTLNode(s.reader, ttlPath, ttl, nil)
+		s.start(before.PersistentNode)
+		s.must(before.Close(s.ctx))
+		_, err := s.reader.Create().WithACL(zk.WorldACL(zk.PermRead|zk.PermAdmin)...).ForPath(s.ctx, "/closed", nil)
+		s.must(err)
+		refused := nodes.NewPersistentNode(s.client, "/closed/n", builders.Ephemeral, nil)
+		events := s.events(refused)
+		s.must(refused.Start())
+		s.wantErr(s.next(events, nodes.Refused).Err, zk.ErrNoAuth)
+
+		n := nodes.NewPersistentTTLNode(s.client, ttlPath, ttl, nil)
+		s.start(n.PersistentNode)
+		synctest.Wait()
+		_, is := s.get(ttlPath + "/touch")
+		if is.Version == 0 {
+			t.Error("the child is not written at once: its TTL may be about to end")
+		}
+		_, err = s.reader.SetACL().WithACL(zk.WorldACL(zk.PermAll)...).ForPath(s.ctx, "/closed")
+		s.must(err)
+		<-time.After(2 * time.Minute)
+		if _, stat := s.get("/closed/n"); stat == nil {
+			t.Errorf("the refused node is not tried again: %v", refused.Err())
+		}
+		<-time.After(time.Hour)
+		for _, path := range []string{ttlPath, "/tasks/other"} {
+			if _, stat := s.get(path + "/touch"); stat == nil || stat.Version < 11 || stat.Version > 14 {
+				t.Errorf("%s has %+v after an hour", path, stat)
+			}
+		}
+	})
+}
+
+// The nodes and their children travel together, in full transactions, so a thousand of them cost what their number
+// needs.
+func TestPersistentTTLNodeRequestsOfMany(t *testing.T) {
+	inOwnScene(t, func(s *scene) {
+		const count = 1000
+		s.must(s.client.CreateContainers(s.ctx, "/tasks"))
+		s.requests()
+		all := make([]*nodes.PersistentTTLNode, count)
+		for i := range all {
+			all[i] = nodes.NewPersistentTTLNode(s.client, fmt.Sprintf("/tasks/%04d", i), time.Hour, nil)
+			s.must(all[i].Start())
+		}
+		for _, n := range all {
+			s.must(n.WaitForInitialCreate(s.ctx))
+		}
+		if counts, _ := s.requests(); counts["multi"] > 2*count/50 {
+			t.Errorf("%d nodes with a child each are created with %v", count, counts)
+		}
+	})
+}
+
+// A child that is deleted is no event of its node, and one that is refused is.
+func TestPersistentTTLNodeEventsOfChild(t *testing.T) {
+	inScene(t, func(s *scene) {
+		n := nodes.NewPersistentTTLNode(s.client, ttlPath, time.Hour, nil)
+		events := s.events(n.PersistentNode)
+		s.start(n.PersistentNode)
+		s.next(events, nodes.Created)
+		s.settle()
+		s.must(s.reader.Delete().ForPath(s.ctx, ttlPath+"/touch"))
+		testenv.Eventually(s, func() bool { _, stat := s.get(ttlPath + "/touch"); return stat != nil }, "created again")
+		in := s.place.Faults().Add(curatortest.Rule{
+			Ops: []string{"multi"}, Count: 1, Action: curatortest.ReplyError, Err: zk.ErrNoAuth,
+		})
+		s.settle()
+		s.must(s.reader.Delete().Quietly().ForPath(s.ctx, ttlPath+"/touch"))
+		if ev := s.next(events, nodes.Refused); ev.Path != s.chroot+ttlPath+"/touch" && ev.Path != ttlPath+"/touch" {
+			t.Errorf("refused: %+v", ev)
+		}
+		in.Remove()
+		s.must(n.Close(s.ctx))
+	})
 }

@@ -1,0 +1,126 @@
+package nodes_test
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/gocurator/curator/builders"
+	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/recipes/nodes"
+)
+
+// failures is an error that cannot be compared.
+type failures []error
+
+func (f failures) Error() string { return fmt.Sprint([]error(f)) }
+
+// provider is an ACLProvider and a CompressionProvider that calls fail for the path of one node.
+type provider struct {
+	bad   string
+	fails atomic.Pointer[func(what string) error]
+	calls atomic.Int32
+}
+
+func (p *provider) call(what, path string) error {
+	if fail := p.fails.Load(); fail != nil && strings.HasSuffix(path, p.bad) {
+		p.calls.Add(1)
+		return (*fail)(what)
+	}
+	return nil
+}
+
+func (p *provider) DefaultACL() []zk.ACL { return nil }
+
+func (p *provider) ACLForPath(path string) []zk.ACL {
+	_ = p.call("ACL", path)
+	return nil
+}
+
+func (p *provider) Compress(path string, data []byte) ([]byte, error) {
+	return data, p.call("Compress", path)
+}
+
+func (p *provider) Decompress(path string, data []byte) ([]byte, error) {
+	return data, p.call("Decompress", path)
+}
+
+// A provider that blocks, panics, ends its goroutine or returns any error for one node holds up that node alone. Each
+// reason is reported once. When the provider works again, the node is there.
+func TestPersistentNodeProviderFailsForOneNode(t *testing.T) {
+	t.Parallel()
+	for name, fail := range map[string]func() error{
+		"panics": func() error { panic("on purpose") },
+		"panics with an error that cannot be compared": func() error { panic(failures{errors.New("a")}) },
+		"returns an error that cannot be compared":     func() error { return failures{errors.New("a"), errors.New("b")} },
+		"ends its goroutine":                           func() error { runtime.Goexit(); return nil },
+		"blocks":                                       nil,
+	} {
+		for _, where := range []string{"ACL", "Compress", "Decompress"} {
+			if where == "ACL" && strings.HasPrefix(name, "returns") { // it returns no error
+				continue
+			}
+			for _, siblings := range []int{2, 12} {
+				t.Run(fmt.Sprint(name, " in ", where, " ", siblings), func(t *testing.T) {
+					p := &provider{bad: "/bad"}
+					inOwnScene(t, func(s *scene) { s.providerFails(p, where, siblings, fail) },
+						framework.WithACLProvider(p), framework.WithCompressionProvider(p), framework.WithCompression())
+				})
+			}
+		}
+	}
+}
+
+func (s *scene) providerFails(p *provider, where string, siblings int, fail func() error) {
+	blocks, wantRefused := make(chan struct{}), 1
+	if fail == nil {
+		wantRefused = 0
+		fail = func() error { <-blocks; return nil }
+	}
+	fails := func(what string) error {
+		if what != where {
+			return nil
+		}
+		return fail()
+	}
+	if where == "Decompress" { // it is called for a node that exists
+		_, err := s.reader.Create().CreatingParentsIfNeeded().ForPath(s.ctx, "/members/bad", []byte("x"))
+		s.must(err)
+	}
+	p.fails.Store(&fails)
+	bad := nodes.NewPersistentNode(s.client, "/members/bad", builders.Persistent, []byte("x"))
+	events := s.events(bad)
+	s.must(bad.Start())
+	all := s.startAll(siblings)
+	s.awaitCreated(all)
+	<-time.After(3 * time.Minute)
+	s.must(s.reader.Delete().ForPath(s.ctx, "/members/0000"))
+	s.must(all[1].SetData(s.ctx, []byte("two")))
+	synctest.Wait()
+	if data, _ := s.get("/members/0001"); data != "two" {
+		s.Errorf("a sibling has %q", data)
+	}
+	if _, stat := s.get("/members/0000"); stat == nil {
+		s.Error("a sibling is not created again")
+	}
+	refused := 0
+	for len(events) > 0 {
+		if ev := <-events; ev.Type == nodes.Refused {
+			refused++
+		}
+	}
+	if p.calls.Load() == 0 || refused != wantRefused || (bad.Err() != nil) != (refused > 0) {
+		s.Errorf("%d calls, %d events, want %d; error %v", p.calls.Load(), refused, wantRefused, bad.Err())
+	}
+	p.fails.Store(nil)
+	close(blocks)
+	s.must(bad.WaitForInitialCreate(s.ctx))
+	s.must(bad.Close(s.ctx))
+}
