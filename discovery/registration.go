@@ -200,7 +200,7 @@ func (r *registration[T]) wrap(err error, what string) error {
 
 // notify reports why the node cannot be there. It does not block.
 func (r *registration[T]) notify(ev desired.Event) {
-	if ev.Err == nil {
+	if ev.Type != desired.Refused {
 		return
 	}
 	r.d.reportError("ServiceDiscovery", errtext.Wrap(ev.Err, "discovery", "register %s", r.path))

@@ -56,6 +56,12 @@ func keepTask(client *framework.Client) {
 	use(task)
 }
 
+func keepUntilDeleted(client *framework.Client) {
+	node := nodes.NewPersistentNode(client, "/workers/a", builders.Ephemeral, nil, nodes.WithEndWhenDeleted())
+	use(node)
+	<-node.Done() // an operator has deleted the node, or Close was called
+}
+
 func keepNodeFor(ctx context.Context, client *framework.Client, data, newData []byte) error {
 	node := nodes.NewPersistentNode(
 		client, "/members/a", builders.Ephemeral, data)

@@ -10,6 +10,9 @@ var (
 	// none although it is to be ephemeral. The node stays as it is, and ours takes its place when it goes. The error
 	// matches zk.ErrNodeExists.
 	ErrForeign = desired.ErrForeign
+	// ErrDeleted is the reason of [Lost] if another client has deleted the node in a session that lives. It matches
+	// zk.ErrNoNode. The methods of a node that has ended return it: see [WithEndWhenDeleted].
+	ErrDeleted = desired.ErrDeleted
 	// ErrInUse is wrapped by the error of Start if this client keeps a node with this path already.
 	ErrInUse = desired.ErrInUse
 	// ErrStarted is returned by a second Start. It matches framework.ErrStarted.

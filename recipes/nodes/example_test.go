@@ -128,3 +128,26 @@ func ExampleGroupMember() {
 	// b has left
 	// a idle
 }
+
+// An operator stops a process by the deletion of its node.
+func ExampleWithEndWhenDeleted() {
+	client, stop := connected()
+	defer stop()
+	ctx := context.Background()
+	node := nodes.NewPersistentNode(client, "/workers/a", builders.Ephemeral, nil, nodes.WithEndWhenDeleted())
+	if err := node.Start(); err != nil {
+		log.Fatal(err)
+	}
+	if err := node.WaitForInitialCreate(ctx); err != nil {
+		log.Fatal(err)
+	}
+	if err := client.Delete().ForPath(ctx, "/workers/a"); err != nil { // the operator
+		log.Fatal(err)
+	}
+	<-node.Done()
+	fmt.Println(errors.Is(node.Err(), nodes.ErrDeleted))
+	if err := node.Close(ctx); err != nil {
+		log.Fatal(err)
+	}
+	// Output: true
+}

@@ -26,6 +26,7 @@ type settings struct {
 	acl            []zk.ACL
 	protected      bool
 	withoutParents bool
+	endWhenDeleted bool
 	childName      string // of a PersistentTTLNode
 	touchFactor    int
 }
@@ -55,6 +56,14 @@ func WithProtection() NodeOption { return nodeOption(func(s *settings) { s.prote
 func WithACL(acl ...zk.ACL) Option {
 	acl = slices.Clone(acl)
 	return option(func(s *settings) { s.acl = acl })
+}
+
+// WithEndWhenDeleted ends the node when another client deletes it, so that an operator can stop a process by the
+// deletion of its node: [PersistentNode.Done] is closed, and the node is not created again. The end of a session is no
+// deletion: the node is created in the next one, also if it was deleted in an outage that the session has not outlived.
+// Not in Java, where the program compares the session in a watcher of its own.
+func WithEndWhenDeleted() NodeOption {
+	return nodeOption(func(s *settings) { s.endWhenDeleted = true })
 }
 
 // WithoutParents leaves missing parents missing: the node is refused until they are there. The default creates them as

@@ -25,8 +25,9 @@ const (
 	// Created means that the node is there: it was created, for the first time or again, or it was there already and is
 	// ours. In Java: nodeCreated.
 	Created EventType = iota + 1
-	// Lost means that the node is not there any more. It was deleted, or its session has ended. It is created again as
-	// soon as possible.
+	// Lost means that the node is not there any more. Err has the reason: [ErrDeleted], framework.ErrSessionLost,
+	// [ErrForeign] if another client has put its own in the place, or what the servers refuse. It is created again as
+	// soon as possible, unless it ends: see [WithEndWhenDeleted].
 	Lost
 	// Refused means that the node cannot be there for now: the servers refuse it, or it belongs to somebody else. It is
 	// tried again after growing pauses, from a second to a minute, and each different reason has one event.
@@ -50,7 +51,7 @@ func (t EventType) String() string {
 type Event struct {
 	Type EventType
 	Path string // of the node, with the name that it has
-	Err  error  // the reason of Refused
+	Err  error  // the reason of Lost and Refused
 }
 
 // PersistentNode keeps a node in ZooKeeper from Start to Close, whatever happens to the connection, to the session and
@@ -74,6 +75,9 @@ type PersistentNode struct {
 	listening     context.Context  // of the listeners; ends with Close
 	stopListening context.CancelCauseFunc
 
+	done chan struct{} // closed by Close, or when the node has ended
+	end  func()        // closes done
+
 	mu     sync.Mutex
 	data   []byte
 	node   *desired.Node   // nil before Start
@@ -93,13 +97,17 @@ func NewPersistentNode(
 func newPersistentNode(
 	client *framework.Client, recipe, path string, mode builders.CreateMode, data []byte, s settings,
 ) *PersistentNode {
-	n := &PersistentNode{client: client, recipe: recipe, settings: s, data: append([]byte{}, data...)}
+	n := &PersistentNode{
+		client: client, recipe: recipe, settings: s, data: append([]byte{}, data...), done: make(chan struct{}),
+	}
+	n.end = sync.OnceFunc(func() { close(n.done) })
 	n.err = zkpath.Validate(path, mode.IsSequential())
 	if n.err == nil && mode.HasTTL() {
 		n.err = fmt.Errorf("%w: mode %v: a node with a TTL is a PersistentTTLNode", framework.ErrBadArguments, mode)
 	}
 	n.spec = desired.Spec{
 		Client: client, Path: path, Mode: mode, ACL: s.acl, WithoutParents: s.withoutParents, Recipe: recipe, Name: s.name,
+		EndWhenDeleted: s.endWhenDeleted,
 	}
 	if s.protected {
 		n.spec.ProtectionID = zkpath.NewProtectionID()
@@ -141,8 +149,11 @@ func (n *PersistentNode) Start() error {
 
 // notify passes an event to the listeners, and does not wait for them.
 func (n *PersistentNode) notify(i int, ev desired.Event) {
-	if i > 0 && ev.Err == nil {
+	if i > 0 && ev.Type != desired.Refused { // the child of a node with a TTL
 		return
+	}
+	if n.spec.EndWhenDeleted && errors.Is(ev.Err, ErrDeleted) {
+		n.end()
 	}
 	out := Event{Type: EventType(ev.Type), Path: ev.Path}
 	if ev.Err != nil {
@@ -219,7 +230,12 @@ func (n *PersistentNode) ActualPath() string {
 	return ""
 }
 
-// Err returns why the node cannot be there for now, or nil. An outage is no reason.
+// Done returns a channel that is closed when the node is not kept any more: by Close, or because another client has
+// deleted it and it has the option [WithEndWhenDeleted]. Err is [ErrDeleted] then. Not in Java.
+func (n *PersistentNode) Done() <-chan struct{} { return n.done }
+
+// Err returns why the node cannot be there for now, or nil. An outage is no reason. It returns [ErrDeleted] if the node
+// has ended: see [WithEndWhenDeleted].
 func (n *PersistentNode) Err() error {
 	node, _ := n.running()
 	if node == nil {
@@ -242,6 +258,7 @@ func (n *PersistentNode) Close(ctx context.Context) error {
 	node := n.node
 	n.mu.Unlock()
 	n.stopListening(ErrClosed)
+	n.end()
 	if node == nil {
 		return nil
 	}
@@ -250,7 +267,11 @@ func (n *PersistentNode) Close(ctx context.Context) error {
 			return n.wrap(other, err, "close")
 		}
 	}
-	return n.wrap(node, node.Remove(ctx), "close")
+	err := node.Remove(ctx)
+	if errors.Is(err, ErrDeleted) { // nothing is left to delete
+		return nil
+	}
+	return n.wrap(node, err, "close")
 }
 
 // running returns the node between Start and Close.

@@ -1,0 +1,91 @@
+package nodes_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/gocurator/curator/builders"
+	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/recipes/nodes"
+)
+
+// Lost has the reason, and a node of another client in the place is one.
+func TestPersistentNodeLostHasReason(t *testing.T) {
+	inScene(t, func(s *scene) {
+		n := nodes.NewPersistentNode(s.client, keptPath, builders.Ephemeral, []byte("one"))
+		events := s.events(n)
+		s.start(n)
+		s.next(events, nodes.Created)
+		s.settle()
+
+		s.must(s.reader.Delete().ForPath(s.ctx, keptPath))
+		s.wantErr(s.next(events, nodes.Lost).Err, nodes.ErrDeleted)
+		s.next(events, nodes.Created)
+		s.settle()
+
+		s.expire(s.client.SessionID())
+		s.wantErr(s.next(events, nodes.Lost).Err, framework.ErrSessionLost)
+		s.next(events, nodes.Created)
+		s.awaitOwned(keptPath, "one")
+		s.settle()
+
+		op := s.reader.TransactionOp()
+		_, err := s.reader.Transaction().ForOperations(s.ctx,
+			op.Delete().ForPath(keptPath), op.Create().WithMode(builders.Ephemeral).ForPath(keptPath, nil))
+		s.must(err)
+		s.wantErr(s.next(events, nodes.Lost).Err, nodes.ErrForeign)
+		s.wantErr(s.next(events, nodes.Refused).Err, nodes.ErrForeign)
+		s.must(n.Close(s.ctx))
+	})
+}
+
+// With the option a node outlives sessions and ends with the first deletion by another client.
+func TestPersistentNodeEndsWhenDeleted(t *testing.T) {
+	for _, mode := range []builders.CreateMode{builders.Ephemeral, builders.Persistent, builders.EphemeralSequential} {
+		t.Run(mode.String(), func(t *testing.T) {
+			inScene(t, func(s *scene) {
+				n := nodes.NewPersistentNode(s.client, keptPath, mode, nil, nodes.WithEndWhenDeleted())
+				events := s.events(n)
+				s.start(n)
+				s.next(events, nodes.Created)
+				if mode.IsEphemeral() {
+					s.expire(s.client.SessionID())
+					s.next(events, nodes.Lost)
+					s.next(events, nodes.Created)
+					s.reset()
+					s.next(events, nodes.Lost)
+					s.next(events, nodes.Created)
+				}
+				select {
+				case <-n.Done():
+					t.Fatal("ended with its session")
+				default:
+				}
+				s.must(s.reader.Delete().ForPath(s.ctx, n.ActualPath()))
+				s.wantErr(s.next(events, nodes.Lost).Err, nodes.ErrDeleted)
+				<-n.Done()
+				s.wantErr(n.Err(), nodes.ErrDeleted)
+				s.wantErr(n.Err(), zk.ErrNoNode)
+				s.wantErr(n.SetData(s.ctx, []byte("two")), nodes.ErrDeleted)
+				s.settle()
+				if _, stat := s.get(n.ActualPath()); stat != nil {
+					t.Error("created again")
+				}
+				s.must(n.Close(s.ctx))
+			})
+		})
+	}
+}
+
+func TestPersistentNodeDoneAfterClose(t *testing.T) {
+	inScene(t, func(s *scene) {
+		n := s.ephemeral(keptPath, "one")
+		ctx, cancel := context.WithTimeout(s.ctx, time.Hour)
+		defer cancel()
+		s.must(n.Close(ctx))
+		<-n.Done()
+	})
+}
