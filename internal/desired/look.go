@@ -125,7 +125,7 @@ func (r *Reconciler) looked(n *Node, stat *zk.Stat, data []byte, err error) {
 	case errors.Is(err, zk.ErrNoNode):
 		ends := n.present && !n.removing && n.spec.EndWhenDeleted
 		r.isMissing(n, ErrDeleted)
-		n.blind, n.uncertain, n.inherits = false, false, false
+		n.uncertain, n.inherits = false, false
 		if ends {
 			r.forget(n, ErrDeleted)
 			return
