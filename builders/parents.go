@@ -13,8 +13,8 @@ func found(err error) bool { return err == nil || err == zk.ErrNoAuth }
 
 // makeParents creates the missing nodes of path and calls done. It looks for the deepest existing node from the bottom
 // up, so that it needs no right to read the nodes above, and creates downward from there. A node that others create
-// meanwhile is no error. acl applies to all of them; without it the ACLs of the provider do. err is zk.ErrNoNode if another
-// client removes nodes meanwhile, and wraps ErrNoChroot if the chroot is missing, which is the parent of them all.
+// meanwhile is no error. acl applies to all of them; without it the ACLs of the provider do. err is zk.ErrNoNode if
+// another client removes nodes meanwhile, and wraps ErrNoChroot if the chroot is missing.
 func (c *call) makeParents(path string, container bool, acl []zk.ACL, answers acls, done func(err error)) {
 	var missing []string // from the bottom up
 	var look, create func(path string)

@@ -346,8 +346,8 @@ func (n *Node) setErr(err error) (isNew bool) {
 	return isNew
 }
 
-// reason returns the text of the innermost error, without the stack of a panic. Errors of the program's code need not be
-// comparable, and need not be equal if their reason is the same.
+// reason returns the text of the innermost error, without the stack of a panic. Errors of the program's code need not
+// be comparable, and need not be equal if their reason is the same.
 func reason(err error) (text string) {
 	for inner := errors.Unwrap(err); inner != nil; inner = errors.Unwrap(err) {
 		err = inner

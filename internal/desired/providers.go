@@ -8,11 +8,12 @@ import (
 	"github.com/gocurator/curator/internal/waitqueue"
 )
 
-// Providers of the program, for ACLs and compression, may block, panic or end their goroutine. So a node whose client has
-// such providers calls them on a goroutine of its own, before its write is planned and behind its read: it waits for them
-// alone. Nothing waits for that goroutine when the node or the client is closed, because nothing can end it.
+// Providers of the program, for ACLs and compression, may block, panic or end their goroutine. So a node whose client
+// has such providers calls them on a goroutine of its own, before its write is planned and behind its read: it waits
+// for them alone. Nothing waits for that goroutine when the node or the client is closed, because nothing can end it.
 
-// isolated calls fn, which calls providers of the program. failed gets the error of one that panics or ends the goroutine.
+// isolated calls fn, which calls providers of the program. failed gets the error of one that panics or ends the
+// goroutine.
 func isolated(fn func(), failed func(err error)) {
 	err := usercode.Exited("a provider")
 	defer func() {

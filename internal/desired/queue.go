@@ -142,8 +142,8 @@ func pauseAfter(failures int) time.Duration {
 const (
 	firstPause = time.Second
 	lastPause  = time.Minute
-	// slowLook is the interval of reads of all nodes, up to a tenth longer. They find what no event shows: servers send no
-	// events of a node that the client may not read at that moment, and none about the permission.
+	// slowLook is the interval of reads of all nodes, up to a tenth longer. They find what no event shows: servers send
+	// no events of a node that the client may not read at that moment, and none about the permission.
 	slowLook = 5 * time.Minute
 )
 

@@ -398,7 +398,8 @@ func (r *Reconciler) awaitsParents(n *Node) bool {
 // submitReads sends a multiRead.
 func (r *Reconciler) submitReads(flight pipeline, reads []builders.Read, answered func(callbacks.Event)) {
 	callback := func(_ context.Context, ev callbacks.Event) { r.locked(func() { answered(ev) }) }
-	err := r.client.MultiRead().Undecompressed().InBackground(callback).WithUnhandledErrorListener(ignoreError).ForReads(flight, reads...)
+	err := r.client.MultiRead().Undecompressed().InBackground(callback).WithUnhandledErrorListener(ignoreError).
+		ForReads(flight, reads...)
 	if err != nil {
 		callback(flight, callbacks.Event{Err: err})
 	}

@@ -74,7 +74,8 @@ var chrootCalls = map[string]func(ctx context.Context, c *framework.Client, path
 	},
 	"selector": func(ctx context.Context, c *framework.Client, path string) error {
 		errs := make(reported, 1)
-		s := leader.NewLeaderSelector(c, path, func(context.Context) error { return nil }, leader.WithOnError(errs.report))
+		lead := func(context.Context) error { return nil }
+		s := leader.NewLeaderSelector(c, path, lead, leader.WithOnError(errs.report))
 		if err := s.Start(); err != nil {
 			return err
 		}
@@ -173,7 +174,8 @@ func TestRecipeInMissingChrootNamesChroot(t *testing.T) {
 			t.Run(name+" "+at.namespace+at.path, func(t *testing.T) {
 				t.Parallel()
 				testenv.InVirtualTime(t, func(t *testing.T, place testenv.Place, chroot string) {
-					c := testclient.ConnectAt(t, place, chroot+lostChroot, framework.WithRetryPolicy(retry.Forever(time.Second)))
+					forever := framework.WithRetryPolicy(retry.Forever(time.Second))
+					c := testclient.ConnectAt(t, place, chroot+lostChroot, forever)
 					if at.namespace != "" {
 						c = c.UsingNamespace(at.namespace)
 					}
