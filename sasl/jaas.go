@@ -19,9 +19,10 @@ type Login struct {
 // Java's default. digest.FromLogin and kerberos.FromLogin make a mechanism of it. Java takes the file from the system
 // property java.security.auth.login.config, and the section from zookeeper.sasl.clientconfig.
 //
-// Of several modules in the section the first counts. A backslash in a quoted value means what it does in Java: two
-// are one, and one before a quote keeps the quote. System properties in values, as in "${user.home}/zk.keytab", are
-// unknown here and an error.
+// Files that Java reads have the same meaning here. Of several modules in the section the first counts. A backslash in a
+// quoted value means what it does in Java: two are one, and one before a quote keeps the quote. A slash outside of
+// quotes begins a comment. A quote ends with its line at the latest. System properties in values, as in
+// "${user.home}/zk.keytab", are unknown here and an error.
 func FromJAAS(file, section string) (Login, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -67,7 +68,9 @@ func (l Login) Format(s fmt.State, _ rune) {
 var (
 	errEnd      = errors.New("it ends too early")
 	errQuote    = errors.New("a quote does not end in its line")
+	errSingle   = errors.New("single quotes, which Java allows around the name of a section alone")
 	errComment  = errors.New("a comment does not end")
+	errModule   = errors.New("a section without a module")
 	errProperty = errors.New("a value with a system property of Java: put its value there")
 	errTwice    = errors.New("the section is there twice")
 )
@@ -78,13 +81,19 @@ func parseJAAS(text, section string) (Login, error) {
 	}
 	p := &jaasParser{rest: text, line: 1}
 	var found []Login
-	for p.next(); p.err == nil && p.token != ""; p.next() {
+	for p.next(); p.err == nil && !p.atEnd(); p.next() {
 		l := p.section()
-		if l.section == section {
-			found = append(found, l)
+		if l.section != section {
+			continue
 		}
+		if l.module == "" && p.err == nil {
+			p.err = errModule
+		}
+		found = append(found, l)
 	}
 	switch {
+	case p.err != nil && p.open != nil: // Java goes on behind it, and so does the parser: it explains the error
+		return Login{}, p.open
 	case p.err != nil:
 		return Login{}, fmt.Errorf("line %d: %w", p.line, p.err)
 	case len(found) == 0:
@@ -92,25 +101,62 @@ func parseJAAS(text, section string) (Login, error) {
 	case len(found) > 1:
 		return Login{}, fmt.Errorf("%q: %w", section, errTwice)
 	}
-	for _, value := range found[0].options() {
-		if strings.Contains(value, "${") {
+	options := found[0].options()
+	for name, value := range options {
+		expanded, ok := expand(value)
+		if !ok {
 			return Login{}, fmt.Errorf("%q: %w", section, errProperty)
 		}
+		options[name] = expanded
 	}
 	return found[0], nil
 }
 
-// jaasParser reads tokens: words, quoted strings, and the characters {, }, ; and =.
-type jaasParser struct {
-	rest   string
-	line   int
-	token  string // "" at the end
-	quoted bool
-	err    error
+// expand replaces "${/}" by a slash, as Java does on systems where files have it. Java keeps the text between "${{" and
+// "}}", and a "${" that does not end. expand returns false for other properties.
+func expand(value string) (expanded string, ok bool) {
+	var b strings.Builder
+	for {
+		before, name, found := strings.Cut(value, "${")
+		b.WriteString(before)
+		if !found {
+			return b.String(), true
+		}
+		closing := "}"
+		if strings.HasPrefix(name, "{") {
+			closing = "}}"
+		}
+		name, rest, found := strings.Cut(name, closing)
+		switch {
+		case !found, closing == "}}":
+			b.WriteString(value[len(before) : len(value)-len(rest)])
+		case name == "/":
+			b.WriteByte('/')
+		default:
+			return "", false
+		}
+		value = rest
+	}
 }
+
+// jaasParser reads tokens as Java's StreamTokenizer does: words, quoted strings, and the characters {, }, ; and =. In
+// unquoted words it accepts characters that are an error in Java, such as @.
+type jaasParser struct {
+	rest  string
+	line  int
+	token string // "" at the end
+	quote byte   // of the token; 0 without one
+	err   error
+	open  error // the first quote or comment that does not end
+}
+
+func (p *jaasParser) atEnd() bool { return p.token == "" && p.quote == 0 }
 
 // section reads: name { modules };
 func (p *jaasParser) section() Login {
+	if p.quote == '\'' { // as Java
+		p.quote = '"'
+	}
 	l := Login{section: p.word("the name of a section")}
 	p.expect("{")
 	for first := true; p.err == nil && !p.is("}"); first = false {
@@ -118,9 +164,6 @@ func (p *jaasParser) section() Login {
 		if first {
 			l.module, l.options = module, func() map[string]string { return options }
 		}
-	}
-	if l.module == "" && p.err == nil {
-		p.err = errors.New("a section without a module")
 	}
 	p.next()
 	if !p.is(";") {
@@ -149,12 +192,15 @@ func (p *jaasParser) module() (class string, options map[string]string) {
 }
 
 // is reports whether the token is this character.
-func (p *jaasParser) is(sign string) bool { return p.token == sign && !p.quoted }
+func (p *jaasParser) is(sign string) bool { return p.token == sign && p.quote == 0 }
 
 // word returns the token, and goes on to the next one.
 func (p *jaasParser) word(what string) string {
-	if !p.quoted && (p.token == "" || strings.Contains("{};=", p.token)) {
+	switch {
+	case p.quote == 0 && (p.token == "" || strings.Contains("{};=", p.token)):
 		p.fail(what)
+	case p.quote == '\'' && p.err == nil:
+		p.err = errSingle
 	}
 	word := p.token
 	p.next()
@@ -172,7 +218,7 @@ func (p *jaasParser) expect(sign string) {
 func (p *jaasParser) fail(want string) {
 	switch {
 	case p.err != nil:
-	case p.token == "" && !p.quoted:
+	case p.atEnd():
 		p.err = errEnd
 	default:
 		p.err = fmt.Errorf("%s is missing", want)
@@ -181,19 +227,17 @@ func (p *jaasParser) fail(want string) {
 
 // next reads a token.
 func (p *jaasParser) next() {
-	p.token, p.quoted = "", false
+	p.token, p.quote = "", 0
 	if p.err != nil || !p.skip() {
 		return
 	}
 	switch c := p.rest[0]; {
-	case c == '"':
-		if p.token, p.rest, p.quoted = cutQuoted(p.rest[1:]); !p.quoted {
-			p.err = errQuote
-		}
+	case c == '"', c == '\'':
+		p.quoted(c)
 	case strings.IndexByte("{};=", c) >= 0:
 		p.token, p.rest = p.rest[:1], p.rest[1:]
 	default:
-		end := strings.IndexAny(p.rest, "{};=\" \t\r\n")
+		end := strings.IndexFunc(p.rest, func(r rune) bool { return r <= ' ' || strings.ContainsRune("{};=\"/", r) })
 		if end < 0 {
 			end = len(p.rest)
 		}
@@ -204,23 +248,19 @@ func (p *jaasParser) next() {
 // escapes are the letters that stand for another character behind a backslash. Other characters stand for themselves.
 var escapes = map[byte]byte{'a': 7, 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t', 'v': '\v'}
 
-// cutQuoted returns a value, whose quote has begun, as Java's StreamTokenizer reads it, and the text behind it. It
-// returns false if the quote does not end in its line.
-func cutQuoted(s string) (value, rest string, ok bool) {
+// quoted reads a quoted string. It ends before the end of its line, unless a backslash is there.
+func (p *jaasParser) quoted(quote byte) {
+	s := p.rest
 	var b strings.Builder
-	for i := 0; i < len(s) && s[i] != '\n'; i++ {
-		switch {
-		case s[i] == '"':
-			return b.String(), s[i+1:], true
-		case s[i] != '\\':
+	i := 1
+	for ; i < len(s) && s[i] != quote && s[i] != '\n' && s[i] != '\r'; i++ {
+		if s[i] != '\\' || i == len(s)-1 {
 			b.WriteByte(s[i])
 			continue
 		}
 		i++
 		octal := octalDigits(s[i:])
 		switch {
-		case i == len(s) || s[i] == '\n':
-			return "", "", false
 		case octal > 0:
 			n, _ := strconv.ParseUint(s[i:i+octal], 8, 8)
 			b.WriteRune(rune(n))
@@ -231,7 +271,13 @@ func cutQuoted(s string) (value, rest string, ok bool) {
 			b.WriteByte(s[i])
 		}
 	}
-	return "", "", false
+	if i < len(s) && s[i] == quote {
+		i++
+	} else {
+		p.unclosed(errQuote)
+	}
+	p.token, p.quote = b.String(), quote
+	p.advance(i)
 }
 
 // octalDigits returns how many characters of s are the number of a character: at most three, and no more than \377.
@@ -250,28 +296,44 @@ func octalDigits(s string) int {
 func (p *jaasParser) skip() bool {
 	for p.rest != "" {
 		switch {
-		case p.rest[0] == '\n':
-			p.line++
-			p.rest = p.rest[1:]
-		case strings.IndexByte(" \t\r", p.rest[0]) >= 0:
-			p.rest = p.rest[1:]
-		case strings.HasPrefix(p.rest, "//"):
-			if end := strings.IndexByte(p.rest, '\n'); end >= 0 {
-				p.rest = p.rest[end:]
+		case p.rest[0] <= ' ':
+			p.advance(1)
+		case strings.HasPrefix(p.rest, "/*"):
+			if end := strings.Index(p.rest[2:], "*/"); end >= 0 {
+				p.advance(2 + end + 2)
+			} else {
+				p.unclosed(errComment)
+				p.rest = ""
+			}
+		case p.rest[0] == '/':
+			// A slash begins a comment to the end of the line. Java does not look at the character behind it, so that a
+			// slash at the end of a line hides the next line.
+			from := min(2, len(p.rest))
+			if end := strings.IndexAny(p.rest[from:], "\r\n"); end >= 0 {
+				p.advance(from + end)
 			} else {
 				p.rest = ""
 			}
-		case strings.HasPrefix(p.rest, "/*"):
-			end := strings.Index(p.rest, "*/")
-			if end < 0 {
-				p.err = errComment
-				return false
-			}
-			p.line += strings.Count(p.rest[:end], "\n")
-			p.rest = p.rest[end+2:]
 		default:
 			return true
 		}
 	}
 	return false
+}
+
+// advance goes on behind n bytes. Lines end as in Java: by a line feed, a carriage return, or both.
+func (p *jaasParser) advance(n int) {
+	passed := p.rest[:n]
+	p.line += strings.Count(passed, "\n") + strings.Count(passed, "\r") - strings.Count(passed, "\r\n")
+	p.rest = p.rest[n:]
+	if strings.HasSuffix(passed, "\r") && strings.HasPrefix(p.rest, "\n") {
+		p.line-- // the line feed counts
+	}
+}
+
+// unclosed notes a quote or a comment without an end. Java accepts it if the rest of the file is in order.
+func (p *jaasParser) unclosed(fault error) {
+	if p.open == nil {
+		p.open = fmt.Errorf("line %d: %w", p.line, fault)
+	}
 }

@@ -80,10 +80,61 @@ func TestJAASFilesThatAreWrong(t *testing.T) {
 		"Client {\n m required a=\"hidden\n\";};": "line 2: a quote",
 		"Client { /* hidden":                      "line 1: a comment",
 		"{ m required; };":                        "line 1: the name of a section is missing",
+		"Client { };\nServer { m required; };":    "line 1: a section without a module",
+		"Client { \"\" required; };":              "line 1: a section without a module",
+		"Client {\r'm' required; };":              "line 2: single quotes",
+		"Client {\r\n m 'required'; };":           "line 2: single quotes",
+		"Client {\n\r m required 'hidden'=b; };":  "line 3: single quotes",
+		"Client { m required a=b/hidden; };":      "line 1: it ends too early",
+		"Client { m required a=b\n/\n; };\n};":    "line 4: the name of an option is missing",
+		"Client { m required a=\"${}\"; };":       `"Client": a value with a system property`,
 	} {
 		if l, err := parseJAAS(text, "Client"); err == nil || !strings.HasPrefix(err.Error(), wrong) ||
 			strings.Contains(err.Error(), "hidden") {
 			t.Errorf("%q: %v, %v", text, l, err)
+		}
+	}
+}
+
+// Java reads these files, and has bob's password in them: the parser of its Configuration allows more than its
+// documentation says.
+func TestFilesThatJavaReads(t *testing.T) {
+	t.Parallel()
+	const client = `Client { m required password="secret"; };`
+	for name, text := range map[string]string{
+		"empty section before":              "Server { };\n" + client,
+		"empty section behind":              client + "Server{};",
+		"empty sections of one name":        "Server { };" + client + "KafkaClient { };",
+		"comment behind one slash":          "/ of the deployment\n" + client,
+		"slash in a word":                   "Client { m required password=secret/hidden;\n; };",
+		"slash between tokens":              "Client / }\n{ m /d }\nrequired / ;\npassword / =\n= secret; };",
+		"slash at the end of a line":        "/\nClient { hidden\n" + client,
+		"slash at the end of a line, CR":    "/\rClient { hidden\r" + client,
+		"slash at the end of a line, CR LF": "/\r\n" + client,
+		"slash at the end":                  client + "/",
+		"lines that end with CR":            "// of the deployment\r" + client + "\r//\r",
+		"comment that begins with /*/":      "/*/ Client { */" + client,
+		"comment without end":               client + "/* of the deployment",
+		"white space":                       "Client\v{\f m\x01 required password=\"secret\"\x00; };",
+		"quote up to the end of a line":     "Client { m required password=\"secret\n; };",
+		"quote up to a CR":                  "Client { m required password=\"secret\r; };",
+		"name in single quotes":             `'Client' { m required password="secret"; };`,
+		"name in quotes":                    `"Client" { "m" "Required" "password"="secret"; };`,
+		"option that is there twice":        "Client { m required password=x password=secret; };",
+		"property of another section":       `Client { m required password=secret; n optional password="${user.home}"; };`,
+	} {
+		l, err := parseJAAS(text, "")
+		if password, _ := l.Option("password"); err != nil || l.Module() != "m" || password != "secret" {
+			t.Errorf("%s: %v, password %q, error %v", name, l, password, err)
+		}
+	}
+	for value, want := range map[string]string{
+		"${/}etc${/}": "/etc/", "${{user.home}}": "${{user.home}}", "${{a} b": "${{a} b", "a${b": "a${b", "$a${": "$a${",
+		"a}${/}}": "a}/}", "${{a}}${/}": "${{a}}/",
+	} {
+		l, err := parseJAAS(`Client { m required a="`+value+`"; };`, "")
+		if got, _ := l.Option("a"); err != nil || got != want {
+			t.Errorf("%s is %q, error %v; want %q", value, got, err, want)
 		}
 	}
 }
@@ -120,7 +171,7 @@ func TestJAASEscapes(t *testing.T) {
 			t.Errorf("%s is %q, want %q", text, got, want)
 		}
 	}
-	for _, text := range []string{`"hidden\"`, `"hidden\`, "\"hidden\\\n\"", `"\`} {
+	for _, text := range []string{`"hidden\"`, `"hidden\`, `"\`, `'hidden'`} {
 		if _, err := parseJAAS("Client { m required password="+text+"; };", ""); err == nil ||
 			strings.Contains(err.Error(), "hidden") {
 			t.Errorf("%s: %v", text, err)
