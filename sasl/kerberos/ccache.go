@@ -10,8 +10,8 @@ import (
 )
 
 // parseCache reads the format of FILE credential caches, of which versions 3 and 4 are in use, and returns the
-// principal and its ticket for the KDC. gokrb5 has a parser too, which panics on a file that is cut off, as while kinit
-// writes it.
+// principal and its ticket for the KDC. The parser of gokrb5 is not used: here a file that cannot be read is an error of
+// the login, and the process goes on.
 func parseCache(b []byte) (principalName, *ticket, error) {
 	r := &cacheReader{rest: b}
 	head := r.take(2)
@@ -112,7 +112,7 @@ func (r *cacheReader) credential(twice bool) (server principalName, t *ticket, r
 	return server, t, raw
 }
 
-// unmarshalTicket reads a ticket. One without a name would make gokrb5 panic later.
+// unmarshalTicket reads a ticket. One that gokrb5 cannot work with is an error here, so that the process goes on.
 func unmarshalTicket(b []byte, t *messages.Ticket) error {
 	if err := t.Unmarshal(b); err != nil {
 		return err

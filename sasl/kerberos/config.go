@@ -15,8 +15,8 @@ import (
 	"github.com/jcmturner/gokrb5/v8/iana/etypeID"
 )
 
-// config is what a krb5.conf says that matters here. gokrb5 has a parser too, which does not know include, panics on
-// nested braces, and forgets all but the last of several sections with the same name.
+// config is what a krb5.conf says that matters here. The parser of gokrb5 is not used: it reads less of the format, and
+// here a file that cannot be read is an error, and the process goes on.
 type config struct {
 	defaultRealm   string
 	dnsLookupKDC   bool

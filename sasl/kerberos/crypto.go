@@ -44,7 +44,8 @@ func newKey(like types.EncryptionKey) (types.EncryptionKey, error) {
 	return types.EncryptionKey{KeyType: like.KeyType, KeyValue: value}, nil
 }
 
-// decrypt decrypts what came from others. gokrb5 panics where there are too few bytes.
+// decrypt decrypts what came from others. It checks the length first, so that bad data is an error and the process goes
+// on.
 func decrypt(part types.EncryptedData, key types.EncryptionKey, usage uint32) ([]byte, error) {
 	t, err := typeOf(key)
 	if err != nil {

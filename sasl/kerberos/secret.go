@@ -46,8 +46,8 @@ type keyVersion struct {
 
 var errKeytab = errors.New("it is no keytab, or is being written")
 
-// parseKeytab returns the keys of a principal, the newest first. The errors have nothing of the file, which those of
-// gokrb5 have.
+// parseKeytab returns the keys of a principal, the newest first. The errors have nothing of the file, so that no key
+// gets into a log.
 func parseKeytab(b []byte, of principalName) (keys, error) {
 	if len(b) < 2 || b[0] != 5 || b[1] != 2 && b[1] != 1 {
 		return nil, errKeytab
