@@ -46,7 +46,8 @@ public class ReadJAAS {
             return "none";
         }
         Object password = modules[0].getOptions().get("password");
-        return "read " + hex(modules[0].getLoginModuleName()) + " " + (password == null ? "-" : hex(password.toString()));
+        return "read " + hex(modules[0].getLoginModuleName())
+            + " " + (password == null ? "-" : hex(password.toString()));
     }
 
     static String hex(String s) {
@@ -61,9 +62,9 @@ public class ReadJAAS {
 
 // jaasPieces are what random JAAS files are made of.
 var jaasPieces = []string{
-	"Client { m required password=secret; };", "Server { };", "Server { m required; };", "Client {", "};", "}", ";", "{", "=",
-	"m", "required", "optional", "password", `password="a b"`, "password=b", "user=c", "'Client'", `"Client"`, `"`, "'", "/",
-	"//", "/*", "*/", "/*/", "*", "\n", "\r", "\r\n", " ", "\t", "\f", "\\", `\"`, `\n`, `\101`, "${/}", "${{", "}}", "${",
+	"Client { m required password=secret; };", "Server { };", "Server { m required; };", "Client {", "};", "}", ";", "{",
+	"=", "m", "required", "optional", "password", `password="a b"`, "password=b", "user=c", "'Client'", `"Client"`, `"`,
+	"'", "/", "//", "/*", "*/", "/*/", "*", "\n", "\r", "\r\n", " ", "\t", "\f", "\\", `\"`, `\n`, `\101`, "${/}", "${{", "}}", "${",
 	"é", "€", "x-y_z.$*",
 }
 
@@ -71,7 +72,8 @@ var jaasPieces = []string{
 func jaasFile(r *rand.Rand) string {
 	tokens := []string{
 		"Server", " ", "{", " ", "m", " ", "required", " ", "a", "=", `"b"`, ";", "}", ";", "\n",
-		"Client", " ", "{", "\n", "m", " ", "required", " ", "password", "=", `"se`, "cret", `"`, "\n", ";", "\n", "}", ";", "\n",
+		"Client", " ", "{", "\n", "m", " ", "required", " ", "password", "=", `"se`, "cret", `"`, "\n", ";", "\n", "}",
+		";", "\n",
 	}
 	for range 1 + r.IntN(3) {
 		at := r.IntN(len(tokens) + 1)
@@ -81,8 +83,8 @@ func jaasFile(r *rand.Rand) string {
 	return strings.Join(tokens, "")
 }
 
-// TestJAASFilesHaveTheMeaningOfJava compares what both sides read from random files. Files that Java refuses may be read
-// here: characters as @ in unquoted words.
+// TestJAASFilesHaveTheMeaningOfJava compares what both sides read from random files. Files that Java refuses may be
+// read here: characters as @ in unquoted words.
 func TestJAASFilesHaveTheMeaningOfJava(t *testing.T) {
 	t.Parallel()
 	testenv.RequireReal(t)

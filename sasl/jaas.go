@@ -19,8 +19,8 @@ type Login struct {
 // Java's default. digest.FromLogin and kerberos.FromLogin make a mechanism of it. Java takes the file from the system
 // property java.security.auth.login.config, and the section from zookeeper.sasl.clientconfig.
 //
-// Files that Java reads have the same meaning here. Of several modules in the section the first counts. A backslash in a
-// quoted value means what it does in Java: two are one, and one before a quote keeps the quote. A slash outside of
+// Files that Java reads have the same meaning here. Of several modules in the section the first counts. A backslash in
+// a quoted value means what it does in Java: two are one, and one before a quote keeps the quote. A slash outside of
 // quotes begins a comment. A quote ends with its line at the latest. System properties in values, as in
 // "${user.home}/zk.keytab", are unknown here and an error.
 func FromJAAS(file, section string) (Login, error) {

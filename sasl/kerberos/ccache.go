@@ -10,8 +10,8 @@ import (
 )
 
 // parseCache reads the format of FILE credential caches, of which versions 3 and 4 are in use, and returns the
-// principal and its ticket for the KDC. The parser of gokrb5 is not used: here a file that cannot be read is an error of
-// the login, and the process goes on.
+// principal and its ticket for the KDC. The parser of gokrb5 is not used: here a file that cannot be read is an error,
+// and the process goes on.
 func parseCache(b []byte) (principalName, *ticket, error) {
 	r := &cacheReader{rest: b}
 	head := r.take(2)
