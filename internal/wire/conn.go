@@ -597,7 +597,7 @@ func (c *Conn) report(s State) { c.cfg.OnState(s) }
 
 // established runs inside the Read that returns the connect response, so nothing of a user can be on the wire yet.
 func (c *Conn) established(l *link, resp jute.ConnectResponse) error {
-	if resp.SessionID == 0 || resp.TimeoutMs == 0 { // the library would panic on a session without a timeout
+	if resp.SessionID == 0 || resp.TimeoutMs == 0 { // this is no session: the library does not see it
 		c.stop(zk.ErrSessionExpired)
 		c.cancel()
 		c.report(Expired)
