@@ -2,6 +2,7 @@ package framework
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -19,7 +20,8 @@ import (
 
 // WithTLSFromFiles uses TLS with a certificate, a key and the certificates of authorities from PEM files. Without a
 // certificate and its key ("") the client does not say who it is; without ca the authorities of the system are trusted.
-// It replaces [WithTLS].
+// For a JKS or PKCS12 store, a key with a password or a file in DER the error has the commands that make PEM of it. It
+// replaces [WithTLS].
 //
 // The files are read again for a new connection if one of them has changed, so a rotation needs no new client.
 // Certificate, key and authorities are from one moment: while they do not fit each other, or cannot be read, the client
@@ -177,9 +179,9 @@ func unchanged(before, after []os.FileInfo) bool {
 func (f *tlsFiles) parse() (*tlsMaterial, error) {
 	material := &tlsMaterial{}
 	if f.cert != "" {
-		pair, err := tls.LoadX509KeyPair(f.cert, f.key)
+		pair, err := readPair(f.cert, f.key)
 		if err != nil {
-			return nil, fmt.Errorf("%s and %s: %w", f.cert, f.key, err)
+			return nil, err
 		}
 		material.pair = &pair
 	}
@@ -190,17 +192,43 @@ func (f *tlsFiles) parse() (*tlsMaterial, error) {
 		}
 		material.roots = x509.NewCertPool()
 		if !material.roots.AppendCertsFromPEM(text) {
+			if err := notPEM(f.ca, text, authoritiesFile); err != nil {
+				return nil, err
+			}
 			return nil, fmt.Errorf("%s: no certificate in it", f.ca)
 		}
 	}
 	for _, name := range f.lists {
 		lists, err := readRevocationLists(name)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
+			return nil, err
 		}
 		material.lists = append(material.lists, lists...)
 	}
 	return material, nil
+}
+
+// readPair reads a certificate, with those between it and an authority, and its key.
+func readPair(cert, key string) (tls.Certificate, error) {
+	certText, err := os.ReadFile(cert)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	keyText, err := os.ReadFile(key)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	pair, err := tls.X509KeyPair(certText, keyText)
+	if err == nil {
+		return pair, nil
+	}
+	if err := notPEM(cert, certText, certificateFile); err != nil {
+		return tls.Certificate{}, err
+	}
+	if err := notPEM(key, keyText, keyFile); err != nil {
+		return tls.Certificate{}, err
+	}
+	return tls.Certificate{}, fmt.Errorf("%s and %s: %w", cert, key, err)
 }
 
 // readRevocationLists reads the lists of a file: one in DER, or some in PEM.
@@ -211,7 +239,10 @@ func readRevocationLists(name string) ([]*x509.RevocationList, error) {
 	}
 	if !bytes.Contains(text, []byte("-----BEGIN")) {
 		list, err := x509.ParseRevocationList(text)
-		return []*x509.RevocationList{list}, err
+		if err != nil {
+			return nil, cmp.Or(notPEM(name, text, listFile), fmt.Errorf("%s: %w", name, err))
+		}
+		return []*x509.RevocationList{list}, nil
 	}
 	var lists []*x509.RevocationList
 	for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {
@@ -220,12 +251,12 @@ func readRevocationLists(name string) ([]*x509.RevocationList, error) {
 		}
 		list, err := x509.ParseRevocationList(block.Bytes)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 		lists = append(lists, list)
 	}
 	if len(lists) == 0 {
-		return nil, errors.New("no revocation list in it")
+		return nil, fmt.Errorf("%s: no revocation list in it", name)
 	}
 	return lists, nil
 }

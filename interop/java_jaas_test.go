@@ -64,8 +64,8 @@ public class ReadJAAS {
 var jaasPieces = []string{
 	"Client { m required password=secret; };", "Server { };", "Server { m required; };", "Client {", "};", "}", ";", "{",
 	"=", "m", "required", "optional", "password", `password="a b"`, "password=b", "user=c", "'Client'", `"Client"`, `"`,
-	"'", "/", "//", "/*", "*/", "/*/", "*", "\n", "\r", "\r\n", " ", "\t", "\f", "\\", `\"`, `\n`, `\101`, "${/}", "${{", "}}", "${",
-	"é", "€", "x-y_z.$*",
+	"'", "/", "//", "/*", "*/", "/*/", "*", "\n", "\r", "\r\n", " ", "\t", "\f", "\\", `\"`, `\n`, `\101`, "${/}",
+	"${{", "}}", "${", "é", "€", "x-y_z.$*",
 }
 
 // jaasFile returns a random file: a valid one with some pieces in random places.
