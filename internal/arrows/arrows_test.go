@@ -53,6 +53,7 @@ var rules = []rule{
 	{pkg: "callbacks", imports: []string{"internal/hook", "internal/jute"}},
 	{pkg: "zkpath"},
 	{pkg: "codec"},
+	{pkg: "internal/decimal"},
 
 	// What the client and its recipes share, and no program sees.
 	{pkg: "internal/listeners", imports: []string{"callbacks"}},
@@ -76,9 +77,11 @@ var rules = []rule{
 	{pkg: "recipes/leader", imports: slices.Concat(belowRecipes, []string{"internal/waitqueue"})},
 	{pkg: "recipes/barrier", imports: slices.Concat(belowRecipes, []string{"internal/waitqueue"})},
 	{pkg: "recipes/cache", imports: slices.Concat(belowRecipes, []string{"internal/waitqueue"})},
-	{pkg: "recipes/atomic", imports: slices.Concat(belowRecipes, []string{"internal/waitqueue"})},
+	{pkg: "recipes/atomic", imports: slices.Concat(belowRecipes, []string{"internal/decimal", "internal/waitqueue"})},
 	// Shared values follow their nodes with a cache.
-	{pkg: "recipes/shared", imports: slices.Concat(belowRecipes, []string{"internal/waitqueue", "recipes/cache"})},
+	{pkg: "recipes/shared", imports: slices.Concat(belowRecipes, []string{
+		"internal/decimal", "internal/waitqueue", "recipes/cache",
+	})},
 
 	// The layers of the queue, lowest first. Only the queue has the type of its items.
 	{pkg: "recipes/queue/internal/node", imports: []string{

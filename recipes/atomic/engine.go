@@ -29,6 +29,7 @@ type engine struct {
 	receipts *receipts  // nil without them
 	watch    *watch
 	obs      report.Value
+	isText   func(data []byte) bool // reports whether a number must not have these bytes; only numbers use it
 
 	mu      sync.Mutex
 	queued  []*call

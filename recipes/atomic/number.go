@@ -47,7 +47,7 @@ func (n *DistributedAtomicNumber[T]) Get(ctx context.Context) (T, error) {
 	if err != nil {
 		return 0, err
 	}
-	number, err := decode[T](data)
+	number, err := n.decode(data)
 	if err != nil {
 		return 0, errtext.Wrap(err, "atomic", "get %s", n.engine.path)
 	}
@@ -110,21 +110,21 @@ func (n *DistributedAtomicNumber[T]) TrySet(ctx context.Context, number T) (Resu
 // ForceSet sets the number, and tries until that succeeds. It also replaces corrupt data. It fails with [ErrUncertain]
 // if nobody can know whether it was set. In Java: forceSet.
 func (n *DistributedAtomicNumber[T]) ForceSet(ctx context.Context, number T) error {
-	data := encode(number)
+	data, err := n.encode(number)
 	return n.engine.do(ctx, "force set", &call{
-		force: true, change: func([]byte) ([]byte, error) { return data, nil },
+		force: true, change: func([]byte) ([]byte, error) { return data, err },
 	}).err
 }
 
 // Initialize creates the node with a number. It returns false if there is one. It fails with [ErrUncertain] if nobody
 // can know who has created it. In Java: initialize.
 func (n *DistributedAtomicNumber[T]) Initialize(ctx context.Context, number T) (bool, error) {
-	data := encode(number)
+	data, err := n.encode(number)
 	out := n.engine.do(ctx, "initialize", &call{change: func(pre []byte) ([]byte, error) {
 		if pre != nil {
 			return nil, errExists
 		}
-		return data, nil
+		return data, err
 	}})
 	return out.succeeded, out.err
 }
@@ -138,19 +138,26 @@ func (n *DistributedAtomicNumber[T]) do(
 	ctx context.Context, verb string, force bool, change func(pre T, exists bool) (T, error),
 ) (r Result[T], err error) {
 	out := n.engine.do(ctx, verb, &call{force: force, change: func(pre []byte) ([]byte, error) {
-		number, err := decode[T](pre)
+		number, err := n.decode(pre)
 		if err != nil {
 			return nil, err
 		}
 		if number, err = change(number, pre != nil); err != nil {
 			return nil, err
 		}
-		return encode(number), nil
+		return n.encode(number)
 	}})
 	r.Succeeded, r.Stats = out.succeeded, out.stats
-	r.Pre, _ = decode[T](out.pre) // 0 if it is corrupt
-	r.Post, _ = decode[T](out.post)
+	r.Pre, _ = n.decode(out.pre) // 0 if it is corrupt
+	r.Post, _ = n.decode(out.post)
 	return r, out.err
+}
+
+// encode returns the bytes of a number, or an error if they could not be read again.
+func (n *DistributedAtomicNumber[T]) encode(number T) ([]byte, error) {
+	data := encode(number)
+	_, err := n.decode(data)
+	return data, err
 }
 
 func encode[T int32 | int64](number T) []byte {
@@ -161,7 +168,7 @@ func encode[T int32 | int64](number T) []byte {
 }
 
 // decode returns the number in data. Bytes behind it are ignored, as in Java.
-func decode[T int32 | int64](data []byte) (T, error) {
+func (n *DistributedAtomicNumber[T]) decode(data []byte) (T, error) {
 	var number T
 	size := int(unsafe.Sizeof(number))
 	switch {
@@ -169,6 +176,8 @@ func decode[T int32 | int64](data []byte) (T, error) {
 		return 0, nil
 	case len(data) < size:
 		return 0, fmt.Errorf("%w: %d bytes instead of %d", ErrCorrupt, len(data), size)
+	case n.engine.isText(data):
+		return 0, fmt.Errorf("%w: %q", ErrText, data)
 	case size == 4:
 		return T(int32(binary.BigEndian.Uint32(data))), nil
 	}

@@ -2,6 +2,8 @@ package atomic_test
 
 import (
 	"context"
+	"encoding/binary"
+	"errors"
 	"fmt"
 	"math"
 	"runtime"
@@ -55,6 +57,67 @@ func TestIntegerChangesAreJavasBytes(t *testing.T) {
 		r, err := n.Subtract(s.ctx, 2)
 		wantResult(s, r, err, atomic.Result[int32]{Succeeded: true, Pre: 0, Post: -2})
 		s.wantNode([]byte{255, 255, 255, 254})
+	})
+}
+
+// kazoo's Counter writes the digits of a number.
+func TestNumberTextIsRefused(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"12345678", "-1234567", "123456789012", "1234567.5", "1234567\n"} {
+		t.Run(text, func(t *testing.T) {
+			t.Parallel()
+			inScene(t, func(s *scene) {
+				s.put([]byte(text))
+				n := s.long()
+				_, err := n.Get(s.ctx)
+				s.wantErr(err, atomic.ErrText)
+				s.wantErr(err, atomic.ErrCorrupt)
+				changes := map[string]func() (atomic.Result[int64], error){
+					"Increment":     func() (atomic.Result[int64], error) { return n.Increment(s.ctx) },
+					"Decrement":     func() (atomic.Result[int64], error) { return n.Decrement(s.ctx) },
+					"CompareAndSet": func() (atomic.Result[int64], error) { return n.CompareAndSet(s.ctx, 1, 2) },
+					"TrySet":        func() (atomic.Result[int64], error) { return n.TrySet(s.ctx, 1) },
+					"Next": func() (atomic.Result[int64], error) {
+						return atomic.NewCachedAtomicLong(n, 10).Next(s.ctx)
+					},
+				}
+				for name, change := range changes {
+					r, err := change()
+					if !errors.Is(err, atomic.ErrText) || r.Succeeded || r.Pre != 0 || r.Post != 0 {
+						s.Errorf("%s: %+v, %v", name, r, err)
+					}
+				}
+				s.wantNode([]byte(text))
+				java, err := s.long(atomic.WithoutTextCheck()).Get(s.ctx)
+				if want := int64(binary.BigEndian.Uint64([]byte(text))); err != nil || java != want {
+					s.Errorf("got %d, %v, want %d", java, err, want)
+				}
+				s.must(n.ForceSet(s.ctx, 5))
+				s.wantNumber(5)
+			})
+		})
+	}
+}
+
+// A number that could not be read again is not written.
+func TestNumberWithBytesOfTextIsNotWritten(t *testing.T) {
+	t.Parallel()
+	inScene(t, func(s *scene) {
+		const digits = 0x31323334
+		n := atomic.NewDistributedAtomicInteger(s.client, counterPath, patient)
+		_, err := n.Initialize(s.ctx, digits)
+		s.wantErr(err, atomic.ErrText)
+		_, err = n.TrySet(s.ctx, digits)
+		s.wantErr(err, atomic.ErrText)
+		s.wantErr(n.ForceSet(s.ctx, digits), atomic.ErrText)
+		s.must(n.ForceSet(s.ctx, 0x31323330-1))
+		_, err = n.Increment(s.ctx)
+		s.wantErr(err, atomic.ErrText)
+		s.wantNode([]byte("123/"))
+		java := atomic.NewDistributedAtomicInteger(s.client, counterPath, patient, atomic.WithoutTextCheck())
+		r, err := java.Increment(s.ctx)
+		wantResult(s, r, err, atomic.Result[int32]{Succeeded: true, Pre: 0x31323330 - 1, Post: 0x31323330})
+		s.wantNode([]byte("1230"))
 	})
 }
 

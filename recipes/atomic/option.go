@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/internal/decimal"
 	"github.com/gocurator/curator/internal/errtext"
 	"github.com/gocurator/curator/internal/hook"
 	"github.com/gocurator/curator/internal/report"
@@ -20,6 +21,7 @@ type settings struct {
 	name     string
 	promoted *PromotedToLock
 	receipts string
+	isText   func(data []byte) bool // reports whether a number must not have these bytes
 }
 
 type option func(*settings)
@@ -46,6 +48,14 @@ func WithReceipts(path string) Option {
 	return option(func(s *settings) { s.receipts = path })
 }
 
+// WithoutTextCheck makes a counter read and write all bytes, as Java does. By default it refuses the text of a number
+// with [ErrText]: "12345678", which kazoo's Counter or a person has written, is 3,544,952,156,018,063,160 to Java, and
+// "1234" is the integer 825,373,492. Some numbers of 32 bits between 724 and 961 million have such bytes, and some of 64
+// bits above 3 * 10^18: programs that count so far set this option. It has no effect on a [DistributedAtomicValue].
+func WithoutTextCheck() Option {
+	return option(func(s *settings) { s.isText = func([]byte) bool { return false } })
+}
+
 // PromotedToLock describes the lock of [WithPromotedToLock]. The lock is one of locks.InterProcessMutex. It does not
 // keep others from changing the value without it. In Java: PromotedToLock.
 type PromotedToLock struct {
@@ -59,12 +69,12 @@ type PromotedToLock struct {
 
 // newEngine returns the engine of a value. recipe is its name in metrics.
 func newEngine(client *framework.Client, recipe, path string, policy retry.Policy, opts []Option) *engine {
-	var s settings
+	s := settings{isText: decimal.IsText}
 	for _, o := range opts {
 		o.apply(&s)
 	}
 	e := &engine{
-		client: client, path: path, policy: policy, err: s.validate(path, policy),
+		client: client, path: path, policy: policy, err: s.validate(path, policy), isText: s.isText,
 		obs: report.NewValue(hook.Telemetry(client), recipe, s.name, path),
 	}
 	if s.promoted != nil {

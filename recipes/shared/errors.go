@@ -24,4 +24,8 @@ var (
 	// ErrShortData is wrapped by the error about a node of a [SharedCount] with fewer than four bytes. In Java:
 	// BufferUnderflowException.
 	ErrShortData = errors.New("shared: a count has four bytes")
+	// ErrText is wrapped by the error about a node of a [SharedCount] whose data is the text of a number, as another
+	// library may have written it, and about a count whose four bytes would be such a text. See [WithoutTextCheck].
+	ErrText = errors.New("shared: the bytes of the count are the text of a number, which another library may have " +
+		"written; see WithoutTextCheck")
 )

@@ -2,6 +2,8 @@ package shared_test
 
 import (
 	"context"
+	"encoding/binary"
+	"fmt"
 	"math"
 	"testing"
 
@@ -82,6 +84,87 @@ func TestSharedCountOfTooFewBytes(t *testing.T) {
 		s.must(c.SetCount(s.ctx, 8))
 		if n := <-counts; n != 8 || c.Err() != nil {
 			t.Errorf("the listener gets %d, the error is %v", n, c.Err())
+		}
+	})
+}
+
+// A caller tries again while the answer is false: it would send no request and never end.
+func TestSharedCountTrySetCountOfNoCountIsError(t *testing.T) {
+	t.Parallel()
+	for data, want := range map[string]error{"": shared.ErrShortData, "123": shared.ErrShortData, "1234": shared.ErrText} {
+		for name, heard := range map[string]bool{"heard of": true, "not heard of": false} {
+			t.Run(fmt.Sprintf("%q %s", data, name), func(t *testing.T) {
+				t.Parallel()
+				inScene(t, func(s *scene) {
+					c := s.startCount(5)
+					before := c.VersionedValue()
+					changed := c.Changed()
+					s.write(data)
+					if heard {
+						<-changed
+					}
+					set, err := c.TrySetCount(s.ctx, before, 6)
+					if set {
+						t.Error("it is set")
+					}
+					s.wantError(err, want)
+					if stored, _ := s.stored(); stored != data {
+						t.Errorf("the node has %q", stored)
+					}
+					s.must(c.SetCount(s.ctx, 7))
+					if set, err := c.TrySetCount(s.ctx, c.VersionedValue(), 8); !set || err != nil {
+						t.Errorf("set is %t, the error is %v", set, err)
+					}
+				})
+			})
+		}
+	}
+}
+
+// kazoo's Counter writes the digits of a number.
+func TestSharedCountTextOfNumberIsRefused(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"1234", "-123", "12345", "12345678", "1.25", "1234\n"} {
+		t.Run(text, func(t *testing.T) {
+			t.Parallel()
+			inScene(t, func(s *scene) {
+				s.write(text)
+				c := shared.NewSharedCount(s.client, path, 5)
+				s.wantError(c.Start(s.ctx), shared.ErrText)
+				if stored, _ := s.stored(); stored != text {
+					t.Errorf("the node has %q", stored)
+				}
+				java := shared.NewSharedCount(s.client, path, 5, shared.WithoutTextCheck())
+				s.must(java.Start(s.ctx))
+				defer java.Close() //nolint:errcheck // always nil
+				if got, want := java.Count(), int(int32(binary.BigEndian.Uint32([]byte(text)))); got != want || java.Err() != nil {
+					t.Errorf("the count is %d, not %d; %v", got, want, java.Err())
+				}
+			})
+		})
+	}
+}
+
+func TestSharedCountWithBytesOfTextIsNotWritten(t *testing.T) {
+	t.Parallel()
+	inScene(t, func(s *scene) {
+		const digits = 0x31323334
+		s.wantError(shared.NewSharedCount(s.client, path, digits).Start(s.ctx), shared.ErrText)
+		c := s.startCount(digits - 0x30)
+		s.wantError(c.SetCount(s.ctx, digits), shared.ErrText)
+		_, err := c.TrySetCount(s.ctx, c.VersionedValue(), digits)
+		s.wantError(err, shared.ErrText)
+		if data, _ := s.stored(); data != "123\x04" {
+			t.Errorf("the node has %q", data)
+		}
+	})
+	inScene(t, func(s *scene) {
+		c := shared.NewSharedCount(s.client, path, 1, shared.WithoutTextCheck())
+		s.must(c.Start(s.ctx))
+		defer c.Close() //nolint:errcheck // always nil
+		s.must(c.SetCount(s.ctx, 0x31323334))
+		if data, _ := s.stored(); data != "1234" || c.Count() != 0x31323334 {
+			t.Errorf("the node has %q, the count is %d", data, c.Count())
 		}
 	})
 }
