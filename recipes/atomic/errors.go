@@ -15,8 +15,8 @@ var (
 	// ErrConflict is wrapped by the error of a [CachedAtomicNumber] that has no number because others were faster at each
 	// try to take a block. Nothing is taken.
 	ErrConflict = errors.New("atomic: others were faster at each try")
-	// ErrCorrupt is wrapped by the error about a node that has no number: too few bytes, or a text. ForceSet repairs it. In Java:
-	// RuntimeException.
+	// ErrCorrupt is wrapped by the error about a node that has no number: too few bytes, or a text. ForceSet repairs it.
+	// In Java: RuntimeException.
 	ErrCorrupt = errors.New("atomic: corrupt number")
 	// ErrText is wrapped by the error about a number whose node has the text of a number, as another library may have
 	// written it, and about a change that would leave such bytes. Nothing is changed. See [WithoutTextCheck]. It matches

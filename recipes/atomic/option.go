@@ -50,8 +50,8 @@ func WithReceipts(path string) Option {
 
 // WithoutTextCheck makes a counter read and write all bytes, as Java does. By default it refuses the text of a number
 // with [ErrText]: "12345678", which kazoo's Counter or a person has written, is 3,544,952,156,018,063,160 to Java, and
-// "1234" is the integer 825,373,492. Some numbers of 32 bits between 724 and 961 million have such bytes, and some of 64
-// bits above 3 * 10^18: programs that count so far set this option. It has no effect on a [DistributedAtomicValue].
+// "1234" is the integer 825,373,492. Some numbers of 32 bits between 724 and 961 million have such bytes, and some of
+// 64 bits above 3 * 10^18: programs that count so far set this option. It has no effect on a [DistributedAtomicValue].
 func WithoutTextCheck() Option {
 	return option(func(s *settings) { s.isText = func([]byte) bool { return false } })
 }

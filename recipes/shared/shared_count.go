@@ -13,9 +13,9 @@ import (
 )
 
 // SharedCount is a number in a node, which all processes share, with a copy in memory. It is a [SharedValue] of four
-// bytes, the highest first; further bytes are ignored. A node with fewer bytes, or with the text of a number, leaves the
-// count as it is: see [SharedCount.Err]. It can be the number of leases of a semaphore: see locks.WithLeaseCount. All methods are safe for
-// concurrent use. In Java: SharedCount.
+// bytes, the highest first; further bytes are ignored. A node with fewer bytes, or with the text of a number, leaves
+// the count as it is: see [SharedCount.Err]. It can be the number of leases of a semaphore: see locks.WithLeaseCount.
+// All methods are safe for concurrent use. In Java: SharedCount.
 type SharedCount struct { //nolint:revive // the name is Java's
 	value  *SharedValue
 	seed   int
