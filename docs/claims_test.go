@@ -234,7 +234,7 @@ func TestPathChildrenCacheDoesNotCreateItsNode(t *testing.T) {
 		t.Errorf("create below no node: %v, not %v", err, zk.ErrNoNode)
 	}
 	for range 2 {
-		if err := containersOfWorkers(ctx, client); err != nil {
+		if err := nodeOfWorkers(ctx, client); err != nil {
 			t.Fatal(err)
 		}
 	}

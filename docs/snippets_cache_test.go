@@ -92,8 +92,8 @@ func aPathChildrenCacheWithoutData(client *framework.Client) *cache.PathChildren
 	return c
 }
 
-func containersOfWorkers(ctx context.Context, client *framework.Client) error {
-	if err := client.CreateContainers(ctx, "/workers"); err != nil {
+func nodeOfWorkers(ctx context.Context, client *framework.Client) error {
+	if err := client.EnsurePath(ctx, "/workers"); err != nil {
 		return err
 	}
 	return nil

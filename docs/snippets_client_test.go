@@ -83,6 +83,11 @@ func mkdirsOfParents(ctx context.Context, client *framework.Client) error {
 	return err
 }
 
+func ensurePath(ctx context.Context, client *framework.Client) error {
+	err := client.EnsurePath(ctx, "/app/jobs")
+	return err
+}
+
 func mkdirsOfContainers(ctx context.Context, client *framework.Client) error {
 	err := client.CreateContainers(ctx, "/app/jobs")
 	return err

@@ -501,7 +501,30 @@ func (c *Client) GetConfig() builders.GetConfig { return c.operations.GetConfig(
 // Reconfig builds a change of the ensemble's members.
 func (c *Client) Reconfig() builders.Reconfig { return c.operations.Reconfig() }
 
-// CreateContainers creates path and its missing parents as containers. In Java: createContainers.
+// EnsurePath creates path and its missing parents as persistent nodes without data. A node that exists stays as it is:
+// one that was created as a container remains a container. The ACLs are those of [WithACLProvider]. ctx bounds the wait.
+// A node that another client deletes meanwhile is created again, but EnsurePath does not keep it. Errors: zk.ErrNoAuth
+// if a node is missing and may not be created, zk.ErrNoNode if the chroot is missing. In Java: EnsurePath.ensure,
+// newNamespaceAwareEnsurePath, ZKPaths.mkdirs.
+func (c *Client) EnsurePath(ctx context.Context, path string) error {
+	// It looks first: a server refuses the create of a node that exists to a client that may not create it.
+	stat, err := c.CheckExists().ForPath(ctx, path)
+	switch {
+	case stat != nil, errors.Is(err, zk.ErrNoAuth): // a node that we may not read exists
+		return nil
+	case err != nil:
+		return err
+	}
+	_, err = c.Create().CreatingParentsIfNeeded().Idempotent().Uncompressed().ForPath(ctx, path, []byte{})
+	if errors.Is(err, zk.ErrNodeExists) {
+		return nil
+	}
+	return err
+}
+
+// CreateContainers creates path and its missing parents as containers: the server deletes each of them about a minute
+// after its last child is gone, and a later create below it fails with zk.ErrNoNode unless it creates its parents. For
+// nodes that stay see [Client.EnsurePath]. In Java: createContainers.
 func (c *Client) CreateContainers(ctx context.Context, path string) error {
 	_, err := c.CheckExists().CreatingParentContainersIfNeeded().ForPath(ctx, zkpath.Join(path, "foo"))
 	return err

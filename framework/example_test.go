@@ -44,6 +44,23 @@ func exampleClient(opts ...framework.Option) (client *framework.Client, end func
 	}
 }
 
+// The node stays, also without children: programs that know nothing of each other create theirs below it.
+func ExampleClient_EnsurePath() {
+	client, end := exampleClient()
+	defer end()
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	for range 2 { // the second call finds the node
+		if err := client.EnsurePath(ctx, "/workers/eu"); err != nil {
+			log.Fatal(err)
+		}
+	}
+	name, err := client.Create().WithMode(builders.Ephemeral).ForPath(ctx, "/workers/eu/host-7", nil)
+	fmt.Println(name, err)
+	// Output:
+	// /workers/eu/host-7 <nil>
+}
+
 func Example() {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
