@@ -83,6 +83,19 @@ func mkdirsOfParents(ctx context.Context, client *framework.Client) error {
 	return err
 }
 
+func writePlan(
+	ctx context.Context, client *framework.Client, version int32, plan []byte, readAgain func(ctx context.Context) error,
+) error {
+	_, err := client.SetData().WithVersion(version).ForPath(ctx, "/plan", plan)
+	switch {
+	case framework.MayHaveTakenEffect(err):
+		return readAgain(ctx)
+	case err != nil:
+		return err // nothing was written
+	}
+	return nil
+}
+
 func ensurePath(ctx context.Context, client *framework.Client) error {
 	err := client.EnsurePath(ctx, "/app/jobs")
 	return err

@@ -502,10 +502,10 @@ func (c *Client) GetConfig() builders.GetConfig { return c.operations.GetConfig(
 func (c *Client) Reconfig() builders.Reconfig { return c.operations.Reconfig() }
 
 // EnsurePath creates path and its missing parents as persistent nodes without data. A node that exists stays as it is:
-// one that was created as a container remains a container. The ACLs are those of [WithACLProvider]. ctx bounds the wait.
-// A node that another client deletes meanwhile is created again, but EnsurePath does not keep it. Errors: zk.ErrNoAuth
-// if a node is missing and may not be created, zk.ErrNoNode if the chroot is missing. In Java: EnsurePath.ensure,
-// newNamespaceAwareEnsurePath, ZKPaths.mkdirs.
+// one that was created as a container remains a container. The ACLs are those of [WithACLProvider]. ctx bounds the
+// wait. A node that another client deletes meanwhile is created again, but EnsurePath does not keep it. Errors:
+// zk.ErrNoAuth if a node is missing and may not be created, zk.ErrNoNode if the chroot is missing. In Java:
+// EnsurePath.ensure, newNamespaceAwareEnsurePath, ZKPaths.mkdirs.
 func (c *Client) EnsurePath(ctx context.Context, path string) error {
 	// It looks first: a server refuses the create of a node that exists to a client that may not create it.
 	stat, err := c.CheckExists().ForPath(ctx, path)

@@ -61,6 +61,22 @@ func ExampleClient_EnsurePath() {
 	// /workers/eu/host-7 <nil>
 }
 
+func ExampleMayHaveTakenEffect() {
+	client, end := exampleClient()
+	defer end()
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	_, err := client.SetData().ForPath(ctx, "/none", nil)
+	switch {
+	case framework.MayHaveTakenEffect(err):
+		fmt.Println("read the node, and decide")
+	case err != nil:
+		fmt.Println("not written:", err)
+	}
+	// Output:
+	// not written: curator: setData /none: node does not exist
+}
+
 func Example() {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
