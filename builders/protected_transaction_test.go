@@ -120,6 +120,70 @@ func TestProtectedTransactionWhoseContextEndsLeavesNoNode(t *testing.T) {
 	}
 }
 
+// The nodes that are protected are of this call and of no other. What else it has done may have been built on.
+func TestProtectedTransactionThatIsGivenUpLeavesTheRest(t *testing.T) {
+	t.Parallel()
+	type fault struct {
+		action curatortest.Action
+		after  func(*curatortest.Proxy, *curatortest.Injection) // when the caller has gone
+		takes  bool                                             // it takes effect
+	}
+	release := func(_ *curatortest.Proxy, in *curatortest.Injection) { in.Release() }
+	cut := func(p *curatortest.Proxy, _ *curatortest.Injection) { p.Faults().CutAll() }
+	for name, f := range map[string]fault{
+		"request goes on": {curatortest.HoldRequest, release, true},
+		"request is lost": {curatortest.HoldRequest, cut, false},
+		"answer goes on":  {curatortest.HoldReply, release, true},
+		"answer is lost":  {curatortest.HoldReply, cut, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			client, tr, proxy := setUpProxied(t)
+			for _, path := range []string{"/d", "/d/below", "/d/set", "/d/taken", "/d/kept"} {
+				tr.make(path, "old")
+			}
+			op := client.TransactionOp()
+			ops := []builders.TransactionOperation{
+				op.Create().WithProtection().WithMode(builders.EphemeralSequential).ForPath("/d/n-", nil),
+				op.Create().ForPath("/d/plain", []byte("plain")),
+				op.Create().WithMode(builders.PersistentSequential).ForPath("/d/below/s-", nil),
+				op.SetData().ForPath("/d/set", []byte("new")),
+				op.Delete().ForPath("/d/taken"),
+				op.Create().WithProtection().ForPath("/d/m", nil),
+			}
+			var results []callbacks.OperationResult
+			in, err := held(t, proxy, curatortest.Rule{Ops: []string{"multi"}, Action: f.action},
+				func(ctx context.Context) (err error) {
+					results, err = client.Transaction().ForOperations(ctx, ops...)
+					return err
+				})
+			if !errors.Is(err, context.Canceled) || !errors.Is(err, framework.ErrUncertain) ||
+				!framework.MayHaveTakenEffect(err) || results != nil {
+				t.Errorf("results %v, error %v", results, err)
+			}
+			f.after(proxy, in)
+			in.Remove()
+			for range 2 { // a late request is answered ahead of the first, and what that leads to ahead of the second
+				succeed(t, foreground.sync(t, client.Sync(), "/"))
+			}
+			testenv.Eventually(t, func() bool {
+				nodes := tr.children("/d")
+				return len(of(slices.Clone(nodes), "n-"))+len(of(nodes, "-m")) == 0
+			}, "no protected node is left")
+			nodes := tr.children("/d")
+			data, _ := tr.read("/d/set")
+			if !f.takes {
+				equal(t, "nodes", nodes, []string{"below", "kept", "set", "taken"})
+				equal(t, "data", data, "old")
+				return
+			}
+			equal(t, "nodes", nodes, []string{"below", "kept", "plain", "set"})
+			equal(t, "data", data, "new")
+			equal(t, "sequential nodes", len(tr.children("/d/below")), 1)
+		})
+	}
+}
+
 // Whether it has taken effect is not known: the refusal of the search is no result of its operations.
 func TestProtectedTransactionThatCannotBeLookedForHasNoResults(t *testing.T) {
 	t.Parallel()

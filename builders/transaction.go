@@ -34,7 +34,8 @@ func (t Transaction) InBackground(cb callbacks.BackgroundCallback) BackgroundTra
 // that of the failed operation, with its index: "op 2 setData /a/b: version conflict" is that of results[2]. A
 // transaction that is retried after a lost answer may find its own work: guard it with a check of a version, or with
 // [TransactionCreate.WithProtection]. A transaction with a fence fails with [ErrUncertain] then, unless it can be
-// repeated. When ctx ends first, the error is that of ctx, with [ErrUncertain] if it may have taken effect.
+// repeated. When ctx ends first, the error is that of ctx, with [ErrUncertain] if it may have taken effect; a part of
+// one with a protected create is undone then: see [TransactionCreate.WithProtection].
 func (t Transaction) ForOperations(ctx context.Context, ops ...TransactionOperation) (
 	[]callbacks.OperationResult, error,
 ) {
@@ -310,8 +311,15 @@ type TransactionCreate struct {
 	protected bool
 }
 
-// WithProtection works as in [Create], for the whole transaction: a retry looks first whether it has taken effect, and
-// a failed transaction leaves no protected node. Java has none in transactions.
+// WithProtection works as in [Create], for the whole transaction: a retry looks first whether it has taken effect. Java
+// has none in transactions.
+//
+// When the caller gives up a transaction whose outcome is open, because ctx ends or the retry policy gives up, the
+// client removes the protected nodes in the background, each that was created with protection. All else stays if the
+// transaction has taken effect: other creates, setData and deletes, which cannot be undone without the risk of undoing
+// the work of another client. There are no results then, and framework.MayHaveTakenEffect is true of the error. So
+// protect each create whose node must not stay, and look before a second try: a create without protection may find the
+// node of the first.
 func (c TransactionCreate) WithProtection() TransactionCreate { c.protected = true; return c }
 
 // WithMode sets the kind of node; the default is [Persistent].
