@@ -107,7 +107,8 @@ func (l *LeaderLatch) Start() error {
 		return errtext.Wrap(err, "leader", "start")
 	}
 	l.state = Started
-	remove := waitqueue.ForLibrary(l.client).AddConnectionStateListener(func(_ context.Context, s framework.ConnectionState) {
+	library := waitqueue.ForLibrary(l.client)
+	remove := library.AddConnectionStateListener(func(_ context.Context, s framework.ConnectionState) {
 		l.setErrorState(l.client.ConnectionStateErrorPolicy().IsErrorState(s))
 	})
 	go func() {
@@ -247,7 +248,8 @@ func (l *LeaderLatch) endTerm(cause error) { l.setLeadership(nil, 0, cause) }
 // stays, leave removes the watch after the delete, so that the next leader does not wait for the removal.
 func (l *LeaderLatch) leave(ctx context.Context, c *waitqueue.Contender, watcher *callbacks.Watcher) {
 	unwatch := func(context.Context, callbacks.Event) { waitqueue.Unwatch(ctx, l.client, watcher, c.Path) }
-	_ = waitqueue.ForLibrary(l.client).Delete().Guaranteed().Quietly().InBackground(unwatch).ForPath(hook.OutOfFence(ctx), c.Path)
+	_ = waitqueue.ForLibrary(l.client).Delete().Guaranteed().Quietly().InBackground(unwatch).
+		ForPath(hook.OutOfFence(ctx), c.Path)
 }
 
 // whileConnected returns a context that ends when the connection comes to an error state. A check that waits for its

@@ -241,7 +241,8 @@ func (s *LeaderSelector) leave(ctx context.Context, c *waitqueue.Contender, watc
 			watch.Remove()
 		}
 	}
-	_ = waitqueue.ForLibrary(s.client).Delete().Guaranteed().Quietly().InBackground(onDeleted).ForPath(hook.OutOfFence(ctx), c.Path)
+	_ = waitqueue.ForLibrary(s.client).Delete().Guaranteed().Quietly().InBackground(onDeleted).
+		ForPath(hook.OutOfFence(ctx), c.Path)
 }
 
 // beginTerm waits until the connection is in no error state, then records the leadership. It returns false if the
