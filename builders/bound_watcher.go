@@ -11,7 +11,7 @@ import (
 	"github.com/gocurator/curator/zkpath"
 )
 
-// bind returns w for the registry of the connection. absolute means that its path is that of the server.
+// bind returns w for the registry of the connection. absolute means that it watches [ConfigNode], whatever the chroot.
 func (e *environment) bind(w *callbacks.Watcher, absolute bool) wire.Watcher {
 	if e.library {
 		hook.MarkOfLibrary(w)
@@ -29,7 +29,11 @@ type boundWatcher struct {
 
 // Notify runs on the goroutine that reads the connection.
 func (b boundWatcher) Notify(ev zk.Event) {
-	if ev.Type != zk.EventSession && !b.absolute {
+	switch {
+	case ev.Type == zk.EventSession:
+	case b.absolute: // the chroot may contain the configuration, and ev.Path is without it
+		ev.Path = ConfigNode
+	default:
 		ev.Path = zkpath.StripNamespace(b.namespace, ev.Path)
 	}
 	if b.watchers != nil {

@@ -24,7 +24,8 @@ type GetConfig struct {
 // the callback is called.
 func (g GetConfig) StoringStatIn(stat *zk.Stat) GetConfig { g.stat = stat; return g }
 
-// UsingWatcher sets a watch of the configuration. The path of its event is [ConfigNode].
+// UsingWatcher sets a watch of the configuration. The path of its event is [ConfigNode], also in a chroot that contains
+// this node.
 func (g GetConfig) UsingWatcher(w *callbacks.Watcher) GetConfig { g.watcher = w; return g }
 
 // Watched sets a watch whose event goes to the listeners of the client.

@@ -1,6 +1,7 @@
 package builders_test
 
 import (
+	"context"
 	"fmt"
 	"strconv"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/gocurator/curator/builders"
+	"github.com/gocurator/curator/callbacks"
 	"github.com/gocurator/curator/curatortest"
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/testenv"
@@ -133,6 +135,137 @@ func TestReconfigOfAnEnsemble(t *testing.T) {
 			wantMembers(watch(), 3)
 			wantMembers(succeed(t, w.reconfig(t, client.Reconfig().WithNewMembers(specs...))).Data, 3)
 			wantChanged()
+		})
+	}
+}
+
+// newEnsemble returns the connect string of three servers whose configuration any client may change, and their specs.
+func newEnsemble(tb testing.TB) (connect string, specs []string) {
+	tb.Helper()
+	if !testenv.Real() {
+		cluster := curatortest.NewClusterT(tb, 3, curatortest.WithReconfig(), curatortest.WithoutACLs())
+		for _, s := range cluster.Servers() {
+			specs = append(specs, s.Spec())
+		}
+		return cluster.ConnectString(), specs
+	}
+	cluster, err := curatortest.NewRealCluster(3, curatortest.WithReconfig(), curatortest.WithoutACLs())
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() {
+		if err := cluster.Close(); err != nil {
+			tb.Error(err)
+		}
+	})
+	for _, s := range cluster.Servers() {
+		specs = append(specs, s.Spec())
+	}
+	return cluster.ConnectString(), specs
+}
+
+// The configuration is below some of these chroots, and its path begins with the name of another one.
+func TestConfigWatchInAnyChrootReportsConfigNode(t *testing.T) {
+	t.Parallel()
+	connect, specs := newEnsemble(t)
+	admin := newClient(t, connect)
+	for _, node := range []string{"/zoo", "/zookeeper/con"} {
+		succeed(t, foreground.create(t, admin.Create(), node, nil))
+	}
+	changed := zk.Event{Type: zk.EventNodeDataChanged, Path: builders.ConfigNode}
+	for _, chroot := range []string{"", "/zoo", "/zookeeper", "/zookeeper/con", "/zookeeper/config"} {
+		for _, ns := range []string{"", "zookeeper"} {
+			for _, w := range ways {
+				t.Run(fmt.Sprintf("chroot %q, namespace %q, %s", chroot, ns, w), func(t *testing.T) {
+					client := newClient(t, connect+chroot, framework.WithNamespace(ns))
+					listened := make(chan zk.Event, 100)
+					client.AddCuratorListener(func(_ context.Context, ev callbacks.Event) {
+						if ev.Type == callbacks.Watched && ev.Watched.Type != zk.EventSession {
+							listened <- ev.Watched
+						}
+					})
+					removing := client.WatcherRemoving()
+					watcher, events := chanWatcher()
+					succeed(t, w.getConfig(t, removing.GetConfig().UsingWatcher(watcher)))
+					succeed(t, w.getConfig(t, client.GetConfig().Watched()))
+					equal(t, "watchers", removing.WatcherCount(), 1)
+
+					succeed(t, w.reconfig(t, admin.Reconfig().WithNewMembers(specs...)))
+					wantEvents(t, events, changed)
+					wantEvents(t, listened, changed)
+					equal(t, "watchers after the event", removing.WatcherCount(), 0)
+				})
+			}
+		}
+	}
+}
+
+// A client whose chroot contains the configuration reaches it by two paths. Each watcher gets the one that it was set
+// with.
+func TestConfigWatchBesideWatchesBelowTheChrootReportsConfigNode(t *testing.T) {
+	t.Parallel()
+	connect, specs := newEnsemble(t)
+	admin := newClient(t, connect)
+	for chroot, path := range map[string]string{"": builders.ConfigNode, "/zookeeper": "/config", builders.ConfigNode: "/"} {
+		for _, w := range ways {
+			t.Run(fmt.Sprintf("chroot %q, %s", chroot, w), func(t *testing.T) {
+				client := newClient(t, connect+chroot)
+				removing := client.WatcherRemoving()
+				config, ofConfig := chanWatcher()
+				data, ofData := chanWatcher()
+				persistent, ofPersistent := chanWatcher()
+				recursive, ofRecursive := chanWatcher()
+				add := removing.Watches().Add()
+				watch := func() {
+					t.Helper()
+					succeed(t, w.getConfig(t, removing.GetConfig().UsingWatcher(config)))
+					succeed(t, w.getData(t, removing.GetData().UsingWatcher(data), path))
+					succeed(t, w.addWatch(t, add.WithMode(builders.PersistentWatch).UsingWatcher(persistent), path))
+					succeed(t, w.addWatch(t, add.UsingWatcher(recursive), path))
+					equal(t, "watchers", removing.WatcherCount(), 4)
+				}
+				wantAll := func(typ zk.EventType) {
+					t.Helper()
+					wantEvents(t, ofConfig, zk.Event{Type: typ, Path: builders.ConfigNode})
+					for _, events := range []<-chan zk.Event{ofData, ofPersistent, ofRecursive} {
+						wantEvents(t, events, zk.Event{Type: typ, Path: path})
+					}
+				}
+				watch()
+				succeed(t, w.removeWatches(t, client.Watches().RemoveAll(), path))
+				wantAll(zk.EventNotWatching)
+				equal(t, "watchers after the removal", removing.WatcherCount(), 0)
+
+				watch()
+				succeed(t, w.reconfig(t, admin.Reconfig().WithNewMembers(specs...)))
+				wantAll(zk.EventNodeDataChanged)
+				equal(t, "watchers after the event", removing.WatcherCount(), 2)
+			})
+		}
+	}
+}
+
+// A node below the chroot may have the name of the configuration, and is another one.
+func TestRemoveAllOfANodeNamedAsTheConfigurationKeepsTheConfigWatch(t *testing.T) {
+	t.Parallel()
+	connect, specs := newEnsemble(t)
+	admin := newClient(t, connect)
+	succeed(t, foreground.create(t, admin.Create().CreatingParentsIfNeeded(), "/zoo"+builders.ConfigNode, nil))
+	for _, w := range ways {
+		t.Run(string(w), func(t *testing.T) {
+			removing := newClient(t, connect+"/zoo").WatcherRemoving()
+			config, ofConfig := chanWatcher()
+			node, ofNode := chanWatcher()
+			succeed(t, w.getConfig(t, removing.GetConfig().UsingWatcher(config)))
+			succeed(t, w.getData(t, removing.GetData().UsingWatcher(node), builders.ConfigNode))
+			equal(t, "watchers", removing.WatcherCount(), 2)
+			succeed(t, w.removeWatches(t, removing.Watches().RemoveAll(), builders.ConfigNode))
+			wantEvents(t, ofNode, zk.Event{Type: zk.EventNotWatching, Path: builders.ConfigNode})
+			equal(t, "watchers after the removal", removing.WatcherCount(), 1)
+
+			succeed(t, w.reconfig(t, admin.Reconfig().WithNewMembers(specs...)))
+			wantEvents(t, ofConfig, zk.Event{Type: zk.EventNodeDataChanged, Path: builders.ConfigNode})
+			equal(t, "watchers after the event", removing.WatcherCount(), 0)
 		})
 	}
 }

@@ -18,7 +18,7 @@ type watcherSet struct {
 	byPath    map[setPath]map[setWatcher]struct{}
 }
 
-// setWatcher is a watcher as set in a namespace. absolute is that of RemoveWatches.
+// setWatcher is a watcher as set in a namespace. An absolute one watches [ConfigNode].
 type setWatcher struct {
 	namespace string
 	w         *callbacks.Watcher
@@ -106,7 +106,8 @@ func (s setWatcher) isSet(env *environment, path string) bool {
 	return conn != nil && conn.Watches(wire.WatchAny, env.namespace.full(path), env.bind(s.w, s.absolute))
 }
 
-// removed removes w, or every watcher of path if w is nil, where it has no watch any more.
+// removed removes w, or every watcher of path if w is nil, where it has no watch any more. An absolute one that ends with
+// a path of the client gets an event: see notified.
 func (s *watcherSet) removed(env *environment, w *callbacks.Watcher, path string, absolute bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -115,12 +116,15 @@ func (s *watcherSet) removed(env *environment, w *callbacks.Watcher, path string
 		return
 	}
 	for set := range s.byPath[setPath{env.namespace.name, path}] {
-		s.forgetEnded(env, set, path)
+		if !set.absolute {
+			s.forgetEnded(env, set, path)
+		}
 	}
 }
 
+// forgetEnded forgets a watcher without a watch on path. The only watch of an absolute one is of one event.
 func (s *watcherSet) forgetEnded(env *environment, set setWatcher, path string) {
-	if !set.isSet(env, path) {
+	if set.absolute || !set.isSet(env, path) {
 		s.forget(set, path)
 	}
 }
