@@ -11,7 +11,7 @@ import (
 	"github.com/gocurator/curator/sasl/digest"
 )
 
-var _ = []any{securedClient, fromJAAS}
+var _ = []any{securedClient, requiredCertificate, fromJAAS}
 
 func vault(context.Context, string) (user, password string, err error) { return "", "", nil }
 
@@ -22,6 +22,14 @@ func securedClient() error {
 			return vault(ctx, "zookeeper") // at each login: the password may change
 		})),
 		framework.WithACLProvider(builders.FixedACL(zk.AuthACL(zk.PermAll))))
+	use(client)
+	return err
+}
+
+func requiredCertificate() error {
+	client, err := framework.New("zk1:2281,zk2:2281,zk3:2281",
+		framework.WithTLSFromFiles("client.pem", "client.key", "ca.pem"),
+		framework.WithRequiredClientCertificate())
 	use(client)
 	return err
 }

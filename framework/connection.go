@@ -83,7 +83,8 @@ func (c *connection) open() error {
 	if before := c.current.Load(); before != nil {
 		seen = before.Known()
 	}
-	opened := make(chan struct{}) // the Conn may report its state before Open has returned
+	var unsent atomic.Pointer[error] // why the client's certificate was not sent on the newest connection
+	opened := make(chan struct{})    // the Conn may report its state before Open has returned
 	conn, err := wire.Open(wire.Config{
 		Servers:        c.target.servers,
 		Hosts:          &c.hosts,
@@ -97,7 +98,7 @@ func (c *connection) open() error {
 		Login:          c.cfg.sasl,
 		Probe:          true,
 		Dial:           c.cfg.dial,
-		Secure:         c.cfg.secure(),
+		Secure:         c.cfg.secure(&unsent),
 		Resolve:        c.cfg.resolve(),
 		Order:          c.cfg.orderServers(),
 		Refresh:        func(ctx context.Context) { c.follower.followNow(ctx) },
@@ -114,6 +115,10 @@ func (c *connection) open() error {
 		OnState: func(s wire.State) {
 			<-opened
 			c.on(conn, s)
+			if err := unsent.Load(); err != nil && (s == wire.Connected || s == wire.ConnectedReadOnly) {
+				c.warn("certificate not sent", slog.String("server", conn.Peer()), sessionAttr(conn.SessionID()),
+					slog.Any("error", *err))
+			}
 		},
 	})
 	if err != nil {

@@ -37,6 +37,9 @@ var (
 	ErrNoChroot = builders.ErrNoChroot
 	// ErrTooManyPending is wrapped by the error of a background operation that is refused: see [WithMaxPending].
 	ErrTooManyPending = exec.ErrTooManyPending
+	// ErrCertificateNotSent is wrapped by the error of a connection that failed when a server asked for a certificate and
+	// did not get the client's: see [WithRequiredClientCertificate].
+	ErrCertificateNotSent = errors.New("the client's certificate is not sent")
 	// ErrBadArguments is wrapped by errors about options and arguments that make no sense.
 	ErrBadArguments = builders.ErrBadArguments
 )

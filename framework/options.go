@@ -5,13 +5,12 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"math"
 	"net"
 	"slices"
 	"strings"
-	"syscall"
+	"sync/atomic"
 	"time"
 
 	"github.com/gocurator/curator/builders"
@@ -68,6 +67,7 @@ type config struct {
 	useTLS            bool
 	tls               *tls.Config
 	files             *tlsFiles // nil without WithTLSFromFiles
+	needsCertificate  bool
 	dial              func(ctx context.Context, network, address string) (net.Conn, error)
 	hasDialer         bool // dial is the program's: it gets names unresolved
 	resolver          Resolver
@@ -159,6 +159,7 @@ func (c *config) validate() error {
 	check(c.logger != nil, "no logger")
 	check(c.sasl != nil || !c.hasSASL, "no SASL mechanism")                    // a nil one must not turn the login off
 	check(c.tls != nil || c.files != nil || !c.useTLS, "no TLS configuration") // a nil one must not turn TLS off
+	check(c.hasCertificate() || !c.needsCertificate, "a required client certificate, and none in the options of TLS")
 	if f := c.files; f != nil {
 		f.logger = c.logger
 		check(f.wrong() == "", "%s", f.wrong())
@@ -199,34 +200,38 @@ func checkAuth(a jute.Auth) string {
 	return ""
 }
 
-// secure returns the function that wraps a connection to a host in TLS, nil without TLS.
-func (c *config) secure() func(ctx context.Context, nc net.Conn, host string) (net.Conn, error) {
-	switch {
-	case c.files != nil:
-		return c.files.secure
-	case c.tls == nil:
+// secure returns the function that wraps a connection to a host in TLS, nil without TLS. It stores why the client's
+// certificate was not sent on the newest connection, nil if it was or if there is none.
+func (c *config) secure(
+	unsent *atomic.Pointer[error],
+) func(ctx context.Context, nc net.Conn, host string) (net.Conn, error) {
+	if !c.useTLS {
 		return nil
 	}
 	return func(ctx context.Context, nc net.Conn, host string) (net.Conn, error) {
-		conf := c.tls
-		if conf.ServerName == "" && !conf.InsecureSkipVerify {
-			conf = conf.Clone()
-			conf.ServerName = host
+		conf, err := c.tlsConfig(host)
+		if err != nil {
+			return nil, err
 		}
-		return handshake(ctx, nc, conf)
+		s, err := secureConn(ctx, nc, conf, c.needsCertificate)
+		if err != nil {
+			return nil, err
+		}
+		unsent.Store(s.unsent())
+		return s, nil
 	}
 }
 
-// handshake starts TLS on a connection.
-func handshake(ctx context.Context, nc net.Conn, conf *tls.Config) (net.Conn, error) {
-	secured := tls.Client(nc, conf)
-	err := secured.HandshakeContext(ctx)
-	// A server without TLS takes the first message for a frame that is too long, and closes the connection.
-	var header tls.RecordHeaderError
-	if errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.As(err, &header) {
-		err = fmt.Errorf("%w: perhaps the server has no TLS on this port", err)
+// tlsConfig returns the configuration of one connection, which belongs to the caller.
+func (c *config) tlsConfig(host string) (*tls.Config, error) {
+	if c.files != nil {
+		return c.files.config(host)
 	}
-	return secured, err
+	conf := c.tls.Clone()
+	if conf.ServerName == "" && !conf.InsecureSkipVerify {
+		conf.ServerName = host
+	}
+	return conf, nil
 }
 
 // resolve returns the function that looks up the names of servers, nil if the dialer of the program does.
@@ -359,7 +364,8 @@ func WithSimulatedSessionExpirationPercent(percent int) Option {
 }
 
 // WithTLS uses TLS for connections to the servers. If conf has no ServerName, the host of the connect string is
-// verified.
+// verified. The client does not send a certificate of conf whose issuer is none of the authorities that a server names:
+// see [WithRequiredClientCertificate].
 func WithTLS(conf *tls.Config) Option {
 	return option(func(c *config) { c.useTLS, c.tls, c.files = true, conf.Clone(), nil })
 }

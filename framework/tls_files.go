@@ -3,7 +3,6 @@ package framework
 import (
 	"bytes"
 	"cmp"
-	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
@@ -11,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"os"
 	"slices"
 	"sync"
@@ -21,7 +19,8 @@ import (
 // WithTLSFromFiles uses TLS with a certificate, a key and the certificates of authorities from PEM files. Without a
 // certificate and its key ("") the client does not say who it is; without ca the authorities of the system are trusted.
 // For a JKS or PKCS12 store, a key with a password or a file in DER the error has the commands that make PEM of it. It
-// replaces [WithTLS].
+// replaces [WithTLS]. The file of the certificate also has those between it and an authority of the servers: otherwise
+// it may not be sent, see [WithRequiredClientCertificate].
 //
 // The files are read again for a new connection if one of them has changed, so a rotation needs no new client.
 // Certificate, key and authorities are from one moment: while they do not fit each other, or cannot be read, the client
@@ -342,13 +341,4 @@ func (m *tlsMaterial) checkCertificate(cert, issuer *x509.Certificate, now time.
 		return fmt.Errorf("no current revocation list of %q for all its certificates", issuer.Subject)
 	}
 	return nil
-}
-
-// secure wraps a connection to a host in TLS.
-func (f *tlsFiles) secure(ctx context.Context, nc net.Conn, host string) (net.Conn, error) {
-	conf, err := f.config(host)
-	if err != nil {
-		return nil, err
-	}
-	return handshake(ctx, nc, conf)
 }

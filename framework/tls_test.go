@@ -29,12 +29,22 @@ type authority struct {
 
 func newAuthority(t *testing.T) *authority {
 	t.Helper()
+	return newAuthorityBelow(t, "authority", nil)
+}
+
+// newAuthorityBelow returns an authority with a name and a certificate of another one, its own if that is nil.
+func newAuthorityBelow(t *testing.T, name string, above *authority) *authority {
+	t.Helper()
 	a := &authority{key: newKey(t), pool: x509.NewCertPool()}
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "authority"}, IsCA: true, BasicConstraintsValid: true,
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name}, IsCA: true, BasicConstraintsValid: true,
 		KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageCRLSign, NotAfter: time.Now().Add(time.Hour),
 	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, a.key.Public(), a.key)
+	issuer, key := template, a.key
+	if above != nil {
+		issuer, key = above.cert, above.key
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, issuer, a.key.Public(), key)
 	if err != nil {
 		t.Fatal(err)
 	}
