@@ -24,11 +24,11 @@ import (
 	"github.com/gocurator/curator/tracing"
 )
 
-// TestSnippetsAreCompiled checks that every Go snippet of the pages is in the files snippets*_test.go, or in an example
-// that is a module of its own.
+// TestSnippetsAreCompiled checks that every Go snippet of the pages is in the files snippets*_test.go, or in an example.
 func TestSnippetsAreCompiled(t *testing.T) {
 	var compiled strings.Builder
-	for _, name := range glob(t, "snippets*_test.go", "../examples/clientgo/*.go") {
+	for _, name := range glob(t, "snippets*_test.go", "../examples/clientgo/*.go", "../examples/start/*.go",
+		"../examples/pipeline/*.go") {
 		compiled.WriteString(normalized(readPage(t, name)))
 	}
 	for _, name := range append(glob(t, "*.md", "design/*.md", "porting/*.md"), "../README.md") {
@@ -39,7 +39,7 @@ func TestSnippetsAreCompiled(t *testing.T) {
 		}
 		for _, snippet := range goSnippets(readPage(t, name)) {
 			if !strings.Contains(compiled.String(), normalized(snippet)) {
-				t.Errorf("of %s, not in snippets*_test.go or examples/clientgo:\n%s", name, snippet)
+				t.Errorf("of %s, not in snippets*_test.go or an example:\n%s", name, snippet)
 			}
 		}
 	}
