@@ -269,27 +269,12 @@ func lockErrors(ctx context.Context, t *testing.T, client, over *framework.Clien
 func leaderErrors(ctx context.Context, t *testing.T, over *framework.Client) []provoked {
 	t.Helper()
 	latch := leader.NewLeaderLatch(over, "/latch")
-	failed := make(chan error, 1)
-	selector := leader.NewLeaderSelector(over, "/selector", func(context.Context) error { return nil },
-		leader.WithOnError(func(_ context.Context, err error) {
-			select {
-			case failed <- err:
-			default:
-			}
-		}))
-	if err := selector.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := selector.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
+	selector := leader.NewLeaderSelector(over, "/selector", func(context.Context) error { return nil })
 	return []provoked{
 		{"bad path", "", leader.NewLeaderLatch(over, "latch").Start(), zk.ErrInvalidPath},
 		{"participants", "", failure(latch.Participants(ctx)), framework.ErrClosed},
 		{"leader", "", failure(latch.Leader(ctx)), framework.ErrClosed},
-		{"election", "", <-failed, framework.ErrClosed},
+		{"start", "", selector.Start(), framework.ErrClosed},
 	}
 }
 
