@@ -206,7 +206,9 @@ func TestConfigWatchBesideWatchesBelowTheChrootReportsConfigNode(t *testing.T) {
 	t.Parallel()
 	connect, specs := newEnsemble(t)
 	admin := newClient(t, connect)
-	for chroot, path := range map[string]string{"": builders.ConfigNode, "/zookeeper": "/config", builders.ConfigNode: "/"} {
+	for chroot, path := range map[string]string{
+		"": builders.ConfigNode, "/zookeeper": "/config", builders.ConfigNode: "/",
+	} {
 		for _, w := range ways {
 			t.Run(fmt.Sprintf("chroot %q, %s", chroot, w), func(t *testing.T) {
 				client := newClient(t, connect+chroot)

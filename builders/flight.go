@@ -14,6 +14,7 @@ import (
 func Pipelined(ctx context.Context) context.Context { return exec.WithFlight(ctx, new(wire.Flight)) }
 
 // OutOfFlight returns a context whose operations follow the retry policy of their client, outside of any pipeline or
-// retry loop of ctx, and outside of the order of the client: they do not wait until an older operation, whose answer was
-// lost, has been sent again or has failed. Use it for operations that outlive these, and for those that must not wait.
+// retry loop of ctx, and outside of the order of the client: they do not wait until an older operation, whose answer
+// was lost, has been sent again or has failed. Use it for operations that outlive these, and for those that must not
+// wait.
 func OutOfFlight(ctx context.Context) context.Context { return exec.WithoutOrder(ctx) }

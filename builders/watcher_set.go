@@ -106,8 +106,8 @@ func (s setWatcher) isSet(env *environment, path string) bool {
 	return conn != nil && conn.Watches(wire.WatchAny, env.namespace.full(path), env.bind(s.w, s.absolute))
 }
 
-// removed removes w, or every watcher of path if w is nil, where it has no watch any more. An absolute one that ends with
-// a path of the client gets an event: see notified.
+// removed removes w, or every watcher of path if w is nil, where it has no watch any more. An absolute one that ends
+// with a path of the client gets an event: see notified.
 func (s *watcherSet) removed(env *environment, w *callbacks.Watcher, path string, absolute bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

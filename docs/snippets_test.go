@@ -24,7 +24,8 @@ import (
 	"github.com/gocurator/curator/tracing"
 )
 
-// TestSnippetsAreCompiled checks that every Go snippet of the pages is in the files snippets*_test.go, or in an example.
+// TestSnippetsAreCompiled checks that every Go snippet of the pages is in the files snippets*_test.go, or in an
+// example.
 func TestSnippetsAreCompiled(t *testing.T) {
 	var compiled strings.Builder
 	for _, name := range glob(t, "snippets*_test.go", "../examples/clientgo/*.go", "../examples/start/*.go",

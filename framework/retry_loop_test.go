@@ -461,8 +461,8 @@ func TestRetryPolicyOfProgram(t *testing.T) {
 	}
 }
 
-// In Java: TestFrameworkBackground.testRetries. The pause is not that of operations out of flight: the others keep their
-// order.
+// In Java: TestFrameworkBackground.testRetries. The pause is not that of operations out of flight: the others keep
+// their order.
 func TestRetryPauseOfBackgroundHoldsUpNothingOutOfFlight(t *testing.T) {
 	t.Parallel()
 	const pause = 3 * time.Second // with Apache ZooKeeper the other operation has to be done by then

@@ -167,7 +167,7 @@ func unsuitable(certificates []tls.Certificate, request *tls.CertificateRequestI
 // subjectOf returns whose a certificate is, and the issuer at the end of its chain.
 func subjectOf(c *tls.Certificate) string {
 	if len(c.Certificate) == 0 {
-		return "nobody"
+		return "no subject"
 	}
 	leaf, err := x509.ParseCertificate(c.Certificate[0])
 	last, lastErr := x509.ParseCertificate(c.Certificate[len(c.Certificate)-1])

@@ -196,7 +196,8 @@ func TestRecipeInMissingChrootNamesChroot(t *testing.T) {
 	}
 }
 
-// What is tried in the background succeeds when the chroot is created; what has failed succeeds when it is called again.
+// What is tried in the background succeeds when the chroot is created; what has failed succeeds when it is called
+// again.
 func TestRecipeInChrootThatIsCreatedLaterSucceeds(t *testing.T) {
 	t.Parallel()
 	testenv.InVirtualTime(t, func(t *testing.T, place testenv.Place, chroot string) {

@@ -24,7 +24,7 @@ const (
 // line is a list of operations in the order in which they were accepted. Each can be removed.
 type line struct {
 	first, last *Operation
-	latest      *Operation // inserted last: the next one often goes behind it
+	latest      *Operation // inserted last before others: the next one often goes behind it
 	n           int
 	retries     int // number of operations that do not wait for a connection
 	unordered   int // number of operations that do not keep the order
@@ -55,7 +55,9 @@ func (l *line) insert(op *Operation, reason waitReason) {
 		l.last = op
 	}
 	op.waiting.before, op.waiting.after, op.waiting.inLine = after, before, true
-	l.latest = op
+	if before != nil {
+		l.latest = op
+	}
 	l.count(op, 1)
 	l.setReason(op, reason)
 }
@@ -271,10 +273,11 @@ func (e *Executor) recheck(conn *wire.Conn) {
 	}
 }
 
-// Connected sends the operations of the line, in order, before all others, up to one that waits for its next attempt. It is called when a connection stands, and when
-// the servers refuse the credentials or the login: then it fails the parked operations. One goroutine at a time does
-// this, or begins the next attempts in wake: two would finish operations, which happens without mu, out of order. A
-// second call makes the first one go through the list again, and returns at once.
+// Connected sends the operations of the line, in order, before all others, up to one that waits for its next attempt.
+// It is called when a connection stands, and when the servers refuse the credentials or the login: then it fails the
+// parked operations. One goroutine at a time does this, or begins the next attempts in wake: two would finish
+// operations, which happens without mu, out of order. A second call makes the first one go through the list again, and
+// returns at once.
 func (e *Executor) Connected() {
 	e.mu.Lock()
 	if e.waking {
@@ -374,8 +377,8 @@ type step struct {
 }
 
 // sendNext sends the first operation of the line that may be sent. If it cannot be sent any more, or is at the end of
-// its pause, the caller takes the step. more is false if no operation may be sent, or if the connection accepts none. mu
-// is held.
+// its pause, the caller takes the step. more is false if no operation may be sent, or if the connection accepts none.
+// mu is held.
 func (e *Executor) sendNext() (s step, more bool) {
 	op, conn := e.line.next(), e.conn()
 	switch {

@@ -34,8 +34,8 @@ type question struct {
 	retryable bool // err may be retried: the policy returns only the pause
 	final     bool // no attempt follows: the policy returns only whether err may be retried
 	detached  bool
-	// keepsPlace means that later operations wait behind the next attempt. It is not set for an error of the node that only
-	// the policy retries: what it waits for may be one of these operations.
+	// keepsPlace means that later operations wait behind the next attempt. It is not set for an error of the node that
+	// only the policy retries: what it waits for may be one of these operations.
 	keepsPlace bool
 	started    time.Time
 	schedule   backoff.BackOff // nil before the first pause

@@ -399,8 +399,8 @@ func (l *link) nextArrived(at int) (r *Request, after int, ok bool) {
 }
 
 // silent returns an error if the oldest request in flight has waited for half of the session timeout, while the server
-// answers pings: its answer is lost, and nothing is sent before it comes. There are three pings in a session timeout, so
-// that the connection ends before the session could. c.mu is held.
+// answers pings: its answer is lost, and nothing is sent before it comes. There are three pings in a session timeout,
+// so that the connection ends before the session could. c.mu is held.
 func (l *link) silent() error {
 	r := l.flight.peek()
 	if r == nil {

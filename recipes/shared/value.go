@@ -150,7 +150,7 @@ func (v *Value[T]) Watch(ctx context.Context) iter.Seq2[T, error] {
 		switch {
 		case ctx.Err() == nil:
 			yield(zero, v.wrap(framework.ErrClosed, "watch"))
-		case !yielded && !v.client.IsConnected(): // the program has waited in vain
+		case !yielded && !v.client.IsConnected(): // the program has got no value
 			yield(zero, v.wrap(hook.EndOf(ctx, v.client), "watch"))
 		}
 	}
