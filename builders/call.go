@@ -202,12 +202,12 @@ func (c *call) givenUp(err error) {
 		c.guard(func() { c.onError(message, err) })
 		return
 	}
-	ctx, received := c.op.Context(), c.cb != nil
-	if c.env.library { // the listeners are the program's
-		c.env.Dispatch(func(context.Context) { c.env.GivenUp(ctx, message, err, received) })
+	env, ctx, received := c.env, c.op.Context(), c.cb != nil // another call reuses the memory of c soon
+	if env.library {                                         // the listeners are the program's
+		env.Dispatch(func(context.Context) { env.GivenUp(ctx, message, err, received) })
 		return
 	}
-	c.env.GivenUp(ctx, message, err, received)
+	env.GivenUp(ctx, message, err, received)
 }
 
 // guard runs the user's code on the dispatcher. It reports a panic like that of a callback.
