@@ -121,9 +121,9 @@ func TestMayHaveTakenEffectIsNeverFalseAfterAWrite(t *testing.T) {
 				}()
 				err = w.write(ctx, client)
 				in.Release()
-				ctx = testenv.Context(t)
-				must(t, other.Sync().ForPath(ctx, "/"))
-				done, readErr := w.done(ctx, other)
+				reading := testenv.Context(t)
+				must(t, other.Sync().ForPath(reading, "/"))
+				done, readErr := w.done(reading, other)
 				must(t, readErr)
 				if err != nil && done && !framework.MayHaveTakenEffect(err) {
 					t.Errorf("it has taken effect: %v", err)
