@@ -23,6 +23,7 @@ type lazyRecord struct {
 
 	waits []connectionWait // guarded by Executor.mu
 	sent  time.Time        // when the first request of a background operation was written
+	endAt int64            // when the operation ended, in ns since Executor.epoch
 }
 
 // make returns the record of op. The first call creates it.

@@ -92,7 +92,6 @@ type state struct {
 	on       *wire.Conn // the connection of the request in flight
 	schedule backoff.BackOff
 	err      error
-	ended    int64 // ns since Executor.epoch; 0 if the operation is not observed
 }
 
 // waiting is the state of an operation that waits for a connection or for another attempt. Executor.mu guards it once
@@ -101,8 +100,8 @@ type waiting struct {
 	has           bool // the operation has waited at least once
 	reason        waitReason
 	inLine        bool       // it is in Executor.line
-	number        int64      // its place in the order in which operations are accepted
 	timer         int32      // index in the heap of timers, counted from 1; 0 without a timer
+	number        int64      // its place in the order in which operations are accepted
 	since         int64      // the beginning of the wait for a connection, in ns since Executor.epoch
 	before, after *Operation // the neighbours in the line
 }
@@ -194,7 +193,7 @@ func (op *Operation) recordEnd() {
 
 func (op *Operation) endRecord() {
 	if r := op.recorded(); r != nil {
-		r.End(op.ex.at(op.state.ended), op.facts())
+		r.End(op.ex.at(op.record.endAt), op.facts())
 	}
 }
 
@@ -359,7 +358,7 @@ func (op *Operation) Finish(err error) {
 	op.state.err = err
 	late := !op.state.phase.CompareAndSwap(running, finished)
 	if op.record != nil {
-		op.state.ended = e.now()
+		op.record.endAt = e.now()
 	}
 	if cleaner, ok := op.Protocol.(Cleaner); ok && (late || err != nil) {
 		cleaner.CleanUp(err)
