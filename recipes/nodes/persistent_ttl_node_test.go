@@ -312,6 +312,8 @@ func TestPersistentTTLNodeEventsOfChild(t *testing.T) {
 		s.start(n.PersistentNode)
 		s.next(events, nodes.Created)
 		s.settle()
+		_, err := s.reader.Create().ForPath(s.ctx, ttlPath+"/other", nil)
+		s.must(err) // a server deletes the node, a container, when it has no child for a moment
 		s.must(s.reader.Delete().ForPath(s.ctx, ttlPath+"/touch"))
 		testenv.Eventually(s, func() bool { _, stat := s.get(ttlPath + "/touch"); return stat != nil }, "created again")
 		in := s.place.Faults().Add(curatortest.Rule{
@@ -323,6 +325,7 @@ func TestPersistentTTLNodeEventsOfChild(t *testing.T) {
 			t.Errorf("refused: %+v", ev)
 		}
 		in.Remove()
+		s.must(s.reader.Delete().ForPath(s.ctx, ttlPath+"/other"))
 		s.must(n.Close(s.ctx))
 	})
 }
