@@ -1,6 +1,7 @@
 package builders
 
 import (
+	"errors"
 	"sync"
 	"sync/atomic"
 
@@ -111,7 +112,7 @@ func (o *ensureOp) Begin() {
 func (o *ensureOp) Deliver() {
 	err := o.op.Result()
 	refused := o.env.fence != nil && err != zk.ErrNodeExists
-	if err != nil && (refused || exec.IsIndefinite(err) || err == jute.ErrUnimplemented) {
+	if err != nil && (refused || exec.IsIndefinite(err) || errors.Is(err, jute.ErrUnimplemented)) {
 		n := o.env.namespace
 		n.mu.Lock()
 		defer n.mu.Unlock()

@@ -1,6 +1,8 @@
 package builders
 
 import (
+	"errors"
+
 	"github.com/go-zookeeper/zk"
 
 	"github.com/gocurator/curator/internal/jute"
@@ -48,7 +50,7 @@ func (c *call) makeParents(path string, container bool, acl []zk.ACL, answers ac
 					return
 				}
 				create(missing[len(missing)-1])
-			case err == jute.ErrUnimplemented && container: // a server without containers
+			case errors.Is(err, jute.ErrUnimplemented) && container: // a server without containers
 				container = false
 				create(path)
 			case err == zk.ErrNoNode: // another client removes the new nodes, or there is no chroot

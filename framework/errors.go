@@ -60,7 +60,10 @@ var (
 	ErrOperationTimeout = jute.ErrOperationTimeout
 	// ErrThrottledOp means that the server has too much to do, and did not begin with the operation. Policies retry it.
 	ErrThrottledOp = jute.ErrThrottledOp
-	// ErrUnimplemented means that the server does not support the operation, or has it disabled.
+	// ErrUnimplemented means that the server does not support the operation, or has it disabled. It is also the error of a
+	// kind of request that is newer than the first protocol, such as addWatch, multiRead or createContainer, after
+	// servers or a proxy between have ended some connections in a row at it, instead of an answer: the client does not
+	// send such requests for a second, then for longer, up to five minutes, and other requests have the connection.
 	ErrUnimplemented = jute.ErrUnimplemented
 	// ErrNotReadOnly is the answer to a write of a server without a quorum.
 	ErrNotReadOnly = jute.ErrNotReadOnly

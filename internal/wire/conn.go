@@ -621,6 +621,7 @@ func (c *Conn) established(l *link, resp jute.ConnectResponse) error {
 		l.append(jute.XidAuth, jute.OpAuth, jute.AppendAuth(nil, &c.cfg.Auth[i]))
 	}
 	op, bodies := c.watches.frames(c.zxid.Load())
+	l.watchesOp, l.settingWatches = op, len(bodies)
 	for _, b := range bodies {
 		l.append(jute.XidSetWatches, op, b)
 	}

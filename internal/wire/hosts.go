@@ -9,9 +9,12 @@ import (
 	"net/netip"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-zookeeper/zk"
+
+	"github.com/gocurator/curator/internal/jute"
 )
 
 // Limits of the pauses between two passes over the servers, and of the first try's patience with one server. A
@@ -74,6 +77,10 @@ type Hosts struct {
 	refusing   map[string]error         // the same, of names whose other addresses are still to be tried; may be nil
 	single     bool                     // the last try is outside of a pass: of one address, whatever others there are
 	calls      map[string]chan struct{} // closed when the running function of the program with this key returns
+	hangUps    map[jute.Op]*hangUp      // kinds of requests at which connections have ended; may be nil
+	anyHangUp  atomic.Bool              // hangUps is not empty
+	answers    map[jute.Op]bool         // the optional kinds of requests that a server has answered; may be nil
+	repeats    int                      // number of connections in a row, above a few, that ended at the same other kind
 }
 
 // proof is an established connection that may show that its server is well.
@@ -210,7 +217,7 @@ func (h *Hosts) pause(ctx context.Context) error {
 		pause = min(minPause<<min(h.passes-1, maxDoubling), maxPause)
 		pause = pause/2 + h.jitter(pause/2)
 	case h.flaps > 0:
-		pause = min(flapPause<<min((h.flaps-1)/manyFlaps, maxDoubling), maxPause)
+		pause = min(flapPause<<min((h.flaps-1)/manyFlaps+h.repeats, maxDoubling), maxPause)
 	}
 	h.mu.Unlock()
 	return sleep(ctx, pause)

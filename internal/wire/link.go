@@ -53,6 +53,9 @@ type link struct {
 	connectSent   bool          // the connect request was sent
 	connectSentAt int64
 
+	watchesOp      jute.Op // the kind of the requests that set the watches again
+	settingWatches int     // number of those that are not answered
+
 	// Guarded by Conn.mu.
 	dead          bool
 	timeout       time.Duration // the longest time without progress
@@ -293,6 +296,8 @@ func (l *link) handle(body []byte) (ours bool, err error) {
 		}
 		return true, nil
 	case h.Xid == jute.XidSetWatches: // without these watches the watchers would wait for ever: try another connection
+		l.settingWatches--
+		c.hosts.answered(l.watchesOp)
 		if h.Code == jute.CodeUnimplemented { // the server closes the connection too: the next one sets the others
 			c.endPersistentWatches()
 		}
@@ -415,6 +420,9 @@ func (l *link) silent() error {
 // popFlight removes the oldest request from the flight: its answer was read. c.mu is held.
 func (l *link) popFlight() {
 	r := l.flight.pop()
+	if r.Err == nil {
+		l.c.hosts.answered(r.Op)
+	}
 	now := l.frames.readAt
 	l.windows.answered(r.Op, now-r.sent, now)
 	l.answerReadAt = now
@@ -497,6 +505,7 @@ func (l *link) lost() {
 	l.dead = true
 	wasLinked := c.link == l
 	c.mu.Unlock()
+	l.noteHangUp()
 	l.drain()
 	if c.ctx.Err() == nil || wasLinked {
 		c.down(wasLinked)

@@ -29,6 +29,9 @@ func (q *ring) peek() *Request {
 	return q.slots[q.head&uint(len(q.slots)-1)]
 }
 
+// at returns the request with this index, from the oldest one on.
+func (q *ring) at(i int) *Request { return q.slots[(q.head+uint(i))&uint(len(q.slots)-1)] }
+
 // pop removes the oldest request and returns it, or nil.
 func (q *ring) pop() *Request {
 	r := q.peek()

@@ -20,7 +20,7 @@ type Request struct {
 
 	// Reply is the answer if Err is nil. A failed multi has its results too.
 	Reply jute.Reply
-	Err   error
+	Err   error // in flight, the error that replaces the answer: see Hosts.lacks
 	Zxid  int64
 
 	xid        int32
@@ -69,6 +69,9 @@ func (r *Request) chroot(c *Conn) string {
 // the error has the reason. skipped is the size of an answer that was too large to read.
 func (r *Request) answer(c *Conn, h jute.ReplyHeader, body []byte, skipped int) error {
 	r.Zxid, r.received = h.Zxid, int32(max(len(body), skipped))
+	if r.Err != nil {
+		return nil
+	}
 	if r.Err = h.Code.Err(); r.Err != nil {
 		return nil
 	}

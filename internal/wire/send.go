@@ -93,13 +93,17 @@ func (l *link) encode(r *Request) {
 	if concernsWatches(r) {
 		wireOp, flags = l.encodeWatch(r)
 	}
+	sent := &r.Request
+	if r.Err = c.hosts.lacks(r.Op); r.Err != nil { // the answer keeps its turn
+		wireOp, sent = jute.OpExists, &jute.Request{Op: jute.OpExists, Path: "/"}
+	}
 	at := len(l.out)
-	r.sent, r.encoded, r.wrote = l.batch, true, r.wrote || isWrite(r.Op)
+	r.sent, r.encoded, r.wrote = l.batch, true, r.wrote || r.Err == nil && isWrite(r.Op)
 	b := append(l.out, 0, 0, 0, 0)
 	b = jute.AppendRequestHeader(b, jute.RequestHeader{Xid: r.xid, Op: wireOp})
 	keep := r.Flags
 	r.Flags = flags
-	b = jute.AppendRequest(b, r.chroot(c), &r.Request)
+	b = jute.AppendRequest(b, r.chroot(c), sent)
 	r.Flags = keep
 	sized(b[at:])
 	l.out = b

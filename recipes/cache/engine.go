@@ -78,6 +78,7 @@ type loop struct {
 	flight      context.Context // pipeline of the reads on this connection; nil without a connection
 	watching    bool            // a watch is set in this session
 	oneShot     bool            // the watches are one-shot: the server has no others, or the cache has a single node
+	single      bool            // each read is a request of its own: the server has no multiRead
 	needsSetup  bool            // the setup of this connection is not sent yet
 	syncing     bool            // the reads wait for the sync of a new session
 	paused      bool            // the client has too many pending operations

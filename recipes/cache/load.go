@@ -108,7 +108,7 @@ func (e *engine) send(batch []read) {
 			e.apply(flight, r, results[i])
 		}
 	}
-	isSingle := func(r read) bool { return e.oneShot || r.w == check }
+	isSingle := func(r read) bool { return e.oneShot || e.single || r.w == check }
 	if multi := slices.DeleteFunc(slices.Clone(batch), isSingle); len(multi) > 0 {
 		e.readMulti(multi, answered)
 	}
@@ -158,16 +158,23 @@ func (e *engine) readSingle(r read, answered answer) {
 // operation returns the operation of a single read.
 func (e *engine) operation(w want) operation {
 	switch {
-	case w == list:
+	case w == list && e.oneShot:
 		return e.client.GetChildren().UsingWatcher(e.watcher)
+	case w == list:
+		return e.client.GetChildren()
 	case w == check && e.oneShot:
 		return e.client.CheckExists().UsingWatcher(e.watcher)
 	case w == check:
 		return e.client.CheckExists()
-	case e.settings.compressed:
-		return e.client.GetData().UsingWatcher(e.watcher).Decompressed()
 	}
-	return e.client.GetData().UsingWatcher(e.watcher).Undecompressed()
+	get := e.client.GetData().Undecompressed()
+	if e.settings.compressed {
+		get = get.Decompressed()
+	}
+	if e.oneShot {
+		get = get.UsingWatcher(e.watcher)
+	}
+	return get
 }
 
 // requestFailed handles a request that failed as a whole.
@@ -179,6 +186,8 @@ func (e *engine) requestFailed(flight context.Context, reads []read, err error) 
 	case flight != e.flight:
 	case isTransient(err):
 		e.interrupted(err)
+	case errors.Is(err, framework.ErrUnimplemented): // a server without multiRead
+		e.single = true
 	default:
 		for _, r := range reads {
 			e.apply(flight, r, callbacks.ReadResult{Err: err})

@@ -1,0 +1,192 @@
+package framework_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/gocurator/curator/builders"
+	"github.com/gocurator/curator/callbacks"
+	"github.com/gocurator/curator/curatortest"
+	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/internal/testenv"
+	"github.com/gocurator/curator/retry"
+)
+
+// optionalCalls has a call for each kind of request that some servers do not have.
+var optionalCalls = map[string]func(ctx context.Context, client *framework.Client) error{
+	"addWatch": func(ctx context.Context, client *framework.Client) error {
+		w := callbacks.NewWatcher(func(context.Context, zk.Event) {})
+		return client.Watches().Add().UsingWatcher(w).ForPath(ctx, "/node")
+	},
+	"createContainer": func(ctx context.Context, client *framework.Client) error {
+		_, err := client.Create().WithMode(builders.Container).ForPath(ctx, "/container", nil)
+		return err
+	},
+	"createTTL": func(ctx context.Context, client *framework.Client) error {
+		_, err := client.Create().WithTTL(time.Hour).WithMode(builders.PersistentWithTTL).ForPath(ctx, "/ttl", nil)
+		return err
+	},
+	"multiRead": func(ctx context.Context, client *framework.Client) error {
+		_, err := client.MultiRead().ForReads(ctx, builders.Read{Path: "/node"})
+		return err
+	},
+	"getEphemerals": func(ctx context.Context, client *framework.Client) error {
+		_, err := client.GetEphemerals().ForPath(ctx, "/")
+		return err
+	},
+	"getAllChildrenNumber": func(ctx context.Context, client *framework.Client) error {
+		_, err := client.GetAllChildrenNumber().ForPath(ctx, "/")
+		return err
+	},
+	"whoAmI": func(ctx context.Context, client *framework.Client) error {
+		_, err := client.WhoAmI(ctx)
+		return err
+	},
+}
+
+// A proxy ends the connection at one kind of request. That kind is soon not sent any more, but for a try now and then,
+// and its error is the reason. Everything else goes on.
+func TestHangUpAtOneKindOfRequestLeavesOthersAlone(t *testing.T) {
+	t.Parallel()
+	for kind, call := range optionalCalls {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			inVirtualTime(t, func(t *testing.T, place testenv.Place, connect string, dial framework.Option) {
+				log := &lockedBuffer{}
+				client := newClient(t, connect, dial, framework.WithRetryPolicy(retry.NTimes(2, 10*time.Millisecond)),
+					framework.WithLogger(slog.New(slog.NewTextHandler(log, nil))))
+				start(t, client)
+				ctx := testenv.Context(t)
+				_, err := client.Create().OrSetData().ForPath(ctx, "/node", nil)
+				must(t, err)
+				faults := place.Faults()
+				rule := faults.Add(curatortest.Rule{Ops: []string{kind}, Action: curatortest.CutBefore})
+				faults.ResetTrace()
+				tries := 60
+				if testenv.Real() {
+					tries = 3
+				}
+				for i := range tries {
+					err = call(ctx, client)
+					if i > 0 && (!errors.Is(err, framework.ErrUnimplemented) || !strings.Contains(err.Error(), kind)) {
+						t.Errorf("try %d: the error is %v", i, err)
+					}
+					_, err = client.SetData().ForPath(ctx, "/node", []byte(fmt.Sprint(i)))
+					must(t, err)
+					<-time.After(time.Second)
+				}
+				// Three to begin with. Then the pause doubles from a second on.
+				if n := countConnects(faults); n > 3+6 {
+					t.Errorf("%d connections:\n%s", n, curatortest.FormatTrace(faults.Trace()))
+				}
+				if n := strings.Count(log.String(), "a kind of request ends the connections"); n != 1 ||
+					!strings.Contains(log.String(), "kind="+kind) {
+					t.Errorf("%d lines:\n%s", n, log.String())
+				}
+				rule.Remove()
+				if testenv.Real() {
+					return
+				}
+				<-time.After(5 * time.Minute)
+				if err := call(ctx, client); errors.Is(err, framework.ErrUnimplemented) {
+					t.Errorf("after the proxy is mended the error is %v", err)
+				}
+			})
+		})
+	}
+}
+
+func countConnects(faults *curatortest.Faults) (n int) {
+	for _, e := range faults.Trace() {
+		if e.Op == "connect" && !e.Reply {
+			n++
+		}
+	}
+	return n
+}
+
+// The answers to earlier requests are lost with the connection too. They are not blamed.
+func TestHangUpBehindOtherRequestsIsBlamedOnTheUnknownKind(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, func(t *testing.T, place testenv.Place, connect string, dial framework.Option) {
+		client := newClient(t, connect, dial, framework.WithRetryPolicy(retry.NTimes(20, 10*time.Millisecond)))
+		start(t, client)
+		ctx := testenv.Context(t)
+		_, err := client.Create().OrSetData().ForPath(ctx, "/node", nil)
+		must(t, err)
+		faults := place.Faults()
+		faults.Add(curatortest.Rule{Ops: []string{"getData"}, Action: curatortest.HoldReply, Count: 3, MayMiss: true})
+		faults.Add(curatortest.Rule{Ops: []string{"multiRead"}, Action: curatortest.CutBefore})
+		read := make(chan error, 1)
+		must(t, client.GetData().InBackground(func(_ context.Context, ev callbacks.Event) { read <- ev.Err }).
+			ForPath(ctx, "/node"))
+		_, err = client.MultiRead().ForReads(ctx, builders.Read{Path: "/node"})
+		if !errors.Is(err, framework.ErrUnimplemented) {
+			t.Errorf("the error is %v", err)
+		}
+		must(t, <-read)
+	})
+}
+
+// A proxy ends each connection that sets persistent watches again. Their watchers get the end of the watches.
+func TestHangUpAtSetWatchesEndsPersistentWatches(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, func(t *testing.T, place testenv.Place, connect string, dial framework.Option) {
+		client := newClient(t, connect, dial)
+		start(t, client)
+		ctx := testenv.Context(t)
+		_, err := client.Create().OrSetData().ForPath(ctx, "/node", nil)
+		must(t, err)
+		ended := make(chan error, 10)
+		w := callbacks.NewWatcher(func(_ context.Context, ev zk.Event) {
+			if ev.Type == zk.EventNotWatching {
+				ended <- ev.Err
+			}
+		})
+		must(t, client.Watches().Add().UsingWatcher(w).ForPath(ctx, "/node"))
+		faults := place.Faults()
+		faults.ResetTrace()
+		faults.Add(curatortest.Rule{Ops: []string{"setWatches2"}, Action: curatortest.CutBefore})
+		faults.CutAll()
+		if err := <-ended; !errors.Is(err, framework.ErrUnimplemented) {
+			t.Errorf("the watch ends with %v", err)
+		}
+		_, err = client.GetData().ForPath(ctx, "/node")
+		must(t, err)
+		if n := countConnects(faults); n > 5 {
+			t.Errorf("%d connections:\n%s", n, curatortest.FormatTrace(faults.Trace()))
+		}
+	})
+}
+
+// Any server has this kind of request, so that it is retried. The connections do not follow each other at once.
+func TestHangUpAtRequestOfAnyServerSlowsReconnects(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, func(t *testing.T, place testenv.Place, connect string, dial framework.Option) {
+		if testenv.Real() {
+			return // it would take a minute
+		}
+		client := newClient(t, connect, dial, framework.WithRetryPolicy(retry.Forever(time.Millisecond)))
+		start(t, client)
+		must(t, client.BlockUntilConnected(testenv.Context(t)))
+		faults := place.Faults()
+		faults.ResetTrace()
+		faults.Add(curatortest.Rule{Ops: []string{"getACL"}, Action: curatortest.CutBefore})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		_, err := client.GetACL().ForPath(ctx, "/")
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("the error is %v", err)
+		}
+		if n := countConnects(faults); n > 100 {
+			t.Errorf("%d connections in a minute", n)
+		}
+	})
+}

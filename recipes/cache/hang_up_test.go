@@ -1,0 +1,71 @@
+package cache_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gocurator/curator/curatortest"
+	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/recipes/cache"
+)
+
+// A proxy ends the connection at a kind of request with which caches watch or read. They do without it, and leave the
+// connection to others.
+func TestCacheBehindProxyThatHangsUpAtOneKindOfRequestIsComplete(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []string{"addWatch", "multiRead", "setWatches2"} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			withScene(t, false, func(s *scene) {
+				s.set(root+"=1", root+"/a/b=1", root+"/c=1")
+				faults := s.place.Faults()
+				faults.ResetTrace()
+				faults.Add(curatortest.Rule{Ops: []string{kind}, Action: curatortest.CutBefore, MayMiss: kind == "setWatches2"})
+				w := s.start()
+				for i := range 3 {
+					faults.CutAll() // the watches are set again
+					s.set(fmt.Sprintf("%s/a/b=%d", root, i), fmt.Sprintf("%s/new-%d=1", root, i))
+					w.await(fmt.Sprintf("NODE_CREATED %s/new-%d=1", root, i))
+					w.equalsTree()
+				}
+				s.remove(root + "/c")
+				w.equalsTree()
+				if n := connects(faults); n > 3+3+3 {
+					t.Errorf("%d connections\n%s", n, curatortest.FormatTrace(faults.Trace()))
+				}
+			})
+		})
+	}
+}
+
+// A PersistentWatcher has nothing in place of the persistent watch: it reports why it has none, and tries now and then.
+func TestPersistentWatcherBehindProxyThatHangsUpReportsWhy(t *testing.T) {
+	t.Parallel()
+	withScene(t, false, func(s *scene) {
+		s.set(root + "=1")
+		unhandled := make(chan error, 1000)
+		s.client.AddUnhandledErrorListener(func(_ context.Context, e framework.UnhandledError) { unhandled <- e.Err })
+		faults := s.place.Faults()
+		faults.ResetTrace()
+		faults.Add(curatortest.Rule{Ops: []string{"addWatch"}, Action: curatortest.CutBefore})
+		w := cache.NewPersistentWatcher(s.client, root, true)
+		s.must(w.Start())
+		s.closing(w)
+		err := <-unhandled
+		if !errors.Is(err, framework.ErrUnimplemented) || !strings.Contains(err.Error(), "in a row at a request of the kind addWatch") {
+			t.Errorf("reported is %v", err)
+		}
+		for range 30 {
+			<-time.After(time.Second)
+			_, err := s.client.GetData().ForPath(s.ctx, root)
+			s.must(err)
+		}
+		if n := connects(faults); n > 3+6 {
+			t.Errorf("%d connections in 30 s\n%s", n, curatortest.FormatTrace(faults.Trace()))
+		}
+	})
+}
