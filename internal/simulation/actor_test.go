@@ -11,13 +11,15 @@ import (
 	"github.com/gocurator/curator/framework"
 )
 
-// recipe is a kind of lock, election, queue, barrier, counter, value or node that processes take part in.
+// recipe is a kind of lock, election, queue, barrier, counter, value, node or row of writes that processes take part in.
 type recipe struct {
 	name      string
 	resources []*resource
 	actors    []role
 	// mayHaveClient is true if a process may have a client for this recipe alone.
 	mayHaveClient bool
+	// chroot is true if a process has a client with a missing chroot for this recipe.
+	chroot bool
 }
 
 // String is the name of the recipe.
@@ -27,6 +29,7 @@ func (r recipe) String() string { return r.name }
 func allRecipes() []func(w *world) recipe {
 	all := []func(w *world) recipe{
 		mutexRecipe, readWriteRecipe, semaphoreRecipe, multiRecipe, latchRecipe, selectorRecipe,
+		orderRecipe,
 	}
 	for i, newRecipe := range all {
 		all[i] = func(w *world) recipe {
@@ -42,6 +45,7 @@ func allRecipes() []func(w *world) recipe {
 		meetingRecipe,
 		counterRecipe,
 		sharedRecipe,
+		chrootRecipe,
 		nodesRecipe,
 		func(w *world) recipe { return queueRecipe(w, "queue", plainQueue, false) },
 		func(w *world) recipe { return queueRecipe(w, "locked-queue", plainQueue, true) },

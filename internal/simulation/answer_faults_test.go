@@ -28,6 +28,13 @@ var answerFaults = []fault{
 	ruleFault("requests are slow", curatortest.Rule{
 		Action: curatortest.DelayRequest, Chance: 0.2, Delay: 900 * time.Millisecond,
 	}),
+	ruleFault("answer never comes", curatortest.Rule{Action: curatortest.DropReply, Count: 1}),
+	{name: "servers hang up at one kind of request", counts: true, strike: func(w *world, random *rand.Rand) (string, func()) {
+		kind := pick(random, hangUpKinds)
+		rule := curatortest.Rule{Ops: []string{kind}, Action: curatortest.CutBefore}
+		what, undo := ruleFault("servers hang up at one kind of request", rule).strike(w, random)
+		return kind + " " + what, undo
+	}},
 	ruleFault("answer is held", curatortest.Rule{Action: curatortest.HoldReply, Count: 1}),
 	ruleFault("request is held", curatortest.Rule{Action: curatortest.HoldRequest, Count: 1}),
 	ruleFault("watch events are slow", curatortest.Rule{
@@ -43,6 +50,11 @@ var answerFaults = []fault{
 		Ops: []string{"create2", "getData"}, Action: curatortest.ReplyError, Err: zk.ErrNoAuth, Chance: 0.3,
 	}),
 	ruleFault("handshakes fail", curatortest.Rule{Ops: []string{"connect"}, Action: curatortest.CutAfter, Count: 2}),
+}
+
+// hangUpKinds are the kinds of requests at which servers hang up: those that servers may lack, and some that all have.
+var hangUpKinds = []string{
+	"addWatch", "createContainer", "multiRead", "setWatches2", "create2", "delete", "getChildren2", "setData",
 }
 
 // ruleFault is a rule for some of the servers. It skips a few requests, so that it affects any step of a recipe. The

@@ -24,12 +24,14 @@ func allFaults() []fault {
 	var all []fault
 	for _, some := range [][]fault{
 		serverFaults, networkFaults, holderFaults, answerFaults, sessionFaults, processFaults, operatorFaults, countFaults,
+		providerFaults,
 	} {
 		all = append(all, some...)
 	}
 	if *queues {
 		all = append(all, queueFaults...)
 		all = append(all, nodeFaults...)
+		all = append(all, libraryProviderFaults...)
 	}
 	return all
 }

@@ -22,6 +22,19 @@
 //   - Each waiter gets its grant in bounded time after the end of the faults.
 //   - At the end neither node nor watch, session, connection nor goroutine is left.
 //
+// # Order
+//
+// Processes submit rows of writes, in the background and in the foreground, fenced and not:
+//
+//   - Each write that succeeds takes its last effect behind those that began before it.
+//   - Each write in the background has a callback. Those of writes that succeed come in the order in which they began.
+//   - A write whose error says that it took no effect takes none.
+//
+// # Chroots and providers
+//
+// Some clients have no chroot until the end: their recipes do nothing, say so, and go on when it is there. The ACL
+// provider of a process panics, blocks or ends its goroutine at random.
+//
 // # Queues
 //
 // Each process puts, consumes and pulls items, with queues that it opens and closes at random. The ledger of a queue

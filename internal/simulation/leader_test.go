@@ -2,8 +2,10 @@ package simulation_test
 
 import (
 	"context"
+	"errors"
 	"time"
 
+	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/recipes/leader"
 )
 
@@ -38,6 +40,9 @@ func (a *actor) latch(ctx context.Context, r *resource) {
 		}
 	})
 	if err := latch.Start(); err != nil {
+		if errors.Is(err, framework.ErrClosed) && a.process.left.Load() {
+			return
+		}
 		w.violate("%s: %v", a.name, err)
 		return
 	}

@@ -24,6 +24,7 @@ type process struct {
 	links   []*link             // to each of the servers
 	ahead   atomic.Int64
 	dead    atomic.Bool
+	acls    *provider
 	left    atomic.Bool // its clients were closed while actors held something
 
 	mu        sync.Mutex
@@ -37,7 +38,7 @@ type process struct {
 
 // newProcess starts a process.
 func newProcess(w *world, name string) *process {
-	p := &process{world: w, name: name, sessions: map[int64]bool{}}
+	p := &process{world: w, name: name, sessions: map[int64]bool{}, acls: &provider{world: w}}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	random := w.random(name)
 	for _, s := range w.cluster.Servers() {
@@ -52,6 +53,11 @@ const ownClients = "clients for one recipe"
 
 // connect starts a client of the process.
 func (p *process) connect(random *rand.Rand, name string) *framework.Client {
+	return p.connectAt(random, name, "")
+}
+
+// connectAt starts a client of the process with a chroot.
+func (p *process) connectAt(random *rand.Rand, name, chroot string) *framework.Client {
 	w := p.world
 	// The client shuffles its servers without the seed. So the seed shuffles the links.
 	order := random.Perm(len(p.links))
@@ -61,12 +67,13 @@ func (p *process) connect(random *rand.Rand, name string) *framework.Client {
 		policy = retry.Forever(700 * time.Millisecond)
 	}
 	jitter := rand.New(rand.NewPCG(random.Uint64(), 0))
-	client, err := framework.New(w.cluster.ConnectString(),
+	client, err := framework.New(w.cluster.ConnectString()+chroot,
 		framework.WithSessionTimeout(sessionTimeout),
 		framework.WithConnectionTimeout(connectionTimeout),
 		framework.WithRetryPolicy(policy),
 		framework.WithoutEnsembleTracker(),
 		framework.WithDefaultData(nil),
+		framework.WithACLProvider(p.acls),
 		framework.WithDialer(func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return p.links[order[int(dials.Add(1))%len(order)]].dial(ctx)
 		}),
@@ -97,7 +104,9 @@ func (p *process) act(recipes []recipe) {
 	for _, r := range recipes {
 		client := p.client
 		name := p.name + " for " + r.name
-		if random := p.world.random(name); r.mayHaveClient && random.IntN(2) == 0 {
+		if r.chroot {
+			client = p.connectAt(p.world.random(name), name, absent(p))
+		} else if random := p.world.random(name); r.mayHaveClient && random.IntN(2) == 0 {
 			client = p.connect(random, name)
 			p.world.report.count(ownClients)
 		}

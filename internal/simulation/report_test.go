@@ -44,12 +44,12 @@ func (r *report) count(what string) {
 // lockEvents are events that have to occur.
 var lockEvents = []string{
 	ownClients, "fenced writes", "fenced writes that are refused", "requests to release",
-	"holders that are asked to release",
+	"holders that are asked to release", orderedWrites, fencedRounds, asksOfProvider,
 }
 
 // nodeEvents are events of desired nodes and shared values that have to occur.
 var nodeEvents = []string{
-	quietNodes, writtenNodes, refusedNodes, quietCopies, sharedWrites, sharedConflicts,
+	quietNodes, writtenNodes, refusedNodes, quietCopies, sharedWrites, sharedConflicts, missingChroots,
 }
 
 // never returns the kinds of faults and events that have not occurred.

@@ -35,6 +35,8 @@ type LeaderSelector struct { //nolint:revive // the name is Java's
 	running sync.WaitGroup
 	reports waitqueue.Serial // calls of onError
 	waiting atomic.Int32     // number of errors that wait for onError or that it handles
+	// inFunction is used by one goroutine at a time, that of run. It stays set if the function ends its goroutine.
+	inFunction bool
 
 	mu             sync.Mutex
 	state          State
@@ -132,9 +134,13 @@ func (s *LeaderSelector) run() {
 	defer s.client.QuorumHeartbeats()()
 	inTurn := false
 	usercode.Loop(s.running.Go, func() bool {
-		if inTurn { // the function has ended the goroutine of the last step
+		if inTurn { // code of the program has ended the goroutine of the last step
 			inTurn = false
-			return s.settle(s.ctx, true, errExited)
+			if s.inFunction {
+				s.inFunction = false
+				return s.settle(s.ctx, true, errExited)
+			}
+			return s.settle(s.ctx, false, errProviderExited)
 		}
 		inTurn = true
 		ctx, elected, err := s.takeTurn()
@@ -143,8 +149,12 @@ func (s *LeaderSelector) run() {
 	})
 }
 
-// errExited is the error of a function that ends its goroutine.
-var errExited = usercode.Exited("the function of the leader")
+// errExited is the error of a function that ends its goroutine, errProviderExited that of a provider that is asked for
+// the node of a participant.
+var (
+	errExited         = usercode.Exited("the function of the leader")
+	errProviderExited = usercode.Exited("a provider of the client")
+)
 
 // settle handles the end of a turn. It returns true if another one follows.
 func (s *LeaderSelector) settle(ctx context.Context, elected bool, err error) (again bool) {
@@ -267,8 +277,15 @@ func (s *LeaderSelector) beginTerm(l *Leadership) bool {
 
 // lead calls the function, and returns a panic as an error.
 func (s *LeaderSelector) lead(l *Leadership) (err error) {
+	s.inFunction = true
+	err = s.callFunction(context.WithValue(l.ctx, leadershipKey{}, l))
+	s.inFunction = false
+	return err
+}
+
+func (s *LeaderSelector) callFunction(ctx context.Context) (err error) {
 	defer usercode.Catch("the function of the leader", &err)
-	return s.takeLeadership(context.WithValue(l.ctx, leadershipKey{}, l))
+	return s.takeLeadership(ctx)
 }
 
 type leadershipKey struct{}

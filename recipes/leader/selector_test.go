@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-zookeeper/zk"
+
 	"github.com/gocurator/curator/curatortest"
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/testenv"
@@ -466,4 +468,39 @@ func TestSelectorFunctionGoexitGivesLeadershipUp(t *testing.T) {
 	must(t, receive(t, calls, "it leads"))
 	must(t, s.Close())
 	awaitNoNode(t, connect)
+}
+
+// quitter is an ACL provider that ends the goroutine of its caller, as a test that fails does.
+type quitter struct{ asked chan struct{} }
+
+func (q quitter) DefaultACL() []zk.ACL { return zk.WorldACL(zk.PermAll) }
+
+func (q quitter) ACLForPath(string) []zk.ACL {
+	q.asked <- struct{}{}
+	runtime.Goexit()
+	return nil
+}
+
+// The provider is asked for the node of the selector, outside of the function: the selector pauses, as after any other
+// failure.
+func TestSelectorProviderGoexitIsAskedAgainAfterPause(t *testing.T) {
+	t.Parallel()
+	testenv.InVirtualTime(t, func(t *testing.T, place testenv.Place, chroot string) {
+		provider := quitter{make(chan struct{}, 1000)}
+		failures := make(chan error, 1000)
+		client := newClient(t, place.Addr()+chroot, framework.WithDialer(place.DialContext),
+			framework.WithACLProvider(provider))
+		s := leader.NewLeaderSelector(client, electionPath, func(context.Context) error { return nil },
+			leader.WithAutoRequeue(),
+			leader.WithOnError(func(_ context.Context, err error) { failures <- err }))
+		must(t, s.Start())
+		if err := receive(t, failures, "it has failed"); !strings.Contains(err.Error(), "a provider of the client") {
+			t.Errorf("the error is %v", err)
+		}
+		<-time.After(5 * time.Second)
+		must(t, s.Close())
+		if n := len(provider.asked); n > 10 {
+			t.Errorf("asked %d times in 5 s", n)
+		}
+	})
 }

@@ -91,19 +91,29 @@ func (m *InterProcessMultiLock) acquire(
 func (m *InterProcessMultiLock) acquireAll(
 	ctx, releaseCtx context.Context, acquire func(context.Context, InterProcessLock) (*Hold, error),
 ) ([]*Hold, error) {
+	var holds []*Hold
+	over := false
+	defer func() {
+		if !over { // code of the program, such as an ACL provider, has ended the goroutine
+			_ = rollBack(releaseCtx, holds)
+		}
+	}()
 	for {
-		var holds []*Hold
+		holds = nil
 		for _, l := range m.locks {
 			hold, err := acquire(ctx, l)
 			if err != nil {
+				over = true
 				return nil, errors.Join(err, rollBack(releaseCtx, holds))
 			}
 			holds = append(holds, hold)
 		}
 		if !slices.ContainsFunc(holds, isLost) {
+			over = true
 			return holds, nil
 		}
 		if err := rollBack(releaseCtx, holds); err != nil {
+			over = true
 			return nil, err
 		}
 	}

@@ -143,12 +143,19 @@ func (s *InterProcessSemaphoreV2) take(
 	if err != nil {
 		return nil, err
 	}
+	over := false
+	defer func() {
+		if !over { // code of the program, such as an ACL provider, has ended the goroutine
+			s.leaseQueue.ReleaseInBackground(waitCtx, turn.Path)
+		}
+	}()
 	session := turn.Session.Context()
 	turnCtx, cancel := context.WithCancel(waitCtx)
 	defer cancel()
 	defer context.AfterFunc(session, cancel)()
 	t := &leaseTurn{semaphore: s, turn: turn, wanted: n, wait: wait}
 	taken, err := t.take(turnCtx)
+	over = true
 	// After a suspension of the machine, Session ends a session that has expired meanwhile.
 	if s.client.Session() != turn.Session || session.Err() != nil {
 		err = waitqueue.ErrNodeLost
