@@ -47,12 +47,9 @@ func (c *call) wrap(err error) error {
 	if f, ok := err.(*fenceError); ok { //nolint:errorlint // one that is wrapped keeps what it is wrapped with
 		err = f.named()
 	}
-	if err == zk.ErrNoNode && !c.op.Absolute() { //nolint:errorlint // as it comes from the server
-		missing := c.full
-		if c.typ == callbacks.Create {
-			missing = zkpath.Parent(missing)
-		}
-		err = c.env.noNode(missing)
+	// The findParent of a create has looked for the chroot.
+	if err == zk.ErrNoNode && c.typ != callbacks.Create && !c.op.Absolute() { //nolint:errorlint // as it comes
+		err = c.env.noNode(c.full)
 	}
 	return &OpError{Op: c.verb, Path: c.given, Attempts: c.op.Attempts(), Err: err}
 }

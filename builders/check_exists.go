@@ -106,7 +106,7 @@ func (o *existsOp) prepare(path string) error {
 
 // Begin sends the request, after the creates of the parents.
 func (o *existsOp) Begin() {
-	if !o.b.parents {
+	if !o.b.parents || o.full == "/" { // a missing chroot is not created
 		o.exists()
 		return
 	}
@@ -131,7 +131,7 @@ func (o *existsOp) exists() {
 func (o *existsOp) Replied() {
 	err := o.op.Err()
 	o.found = err == nil
-	if err == zk.ErrNoNode {
+	if err == zk.ErrNoNode && !(o.b.parents && o.full == "/") {
 		err = nil
 	}
 	if err == nil {

@@ -323,6 +323,8 @@ func (o *createOp) Replied() {
 		o.set()
 	case err == zk.ErrNodeExists && o.b.idempotent:
 		o.compare()
+	case err == zk.ErrNoNode:
+		o.findParent(o.full, o.op.Finish)
 	default:
 		o.op.Finish(err)
 	}

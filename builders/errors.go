@@ -58,7 +58,7 @@ func (e *chrootError) Error() string { return "the chroot " + e.chroot + " does 
 // Unwrap returns ErrNoChroot, which matches zk.ErrNoNode.
 func (e *chrootError) Unwrap() error { return ErrNoChroot }
 
-// noNode returns the error of a server that has not found path. A root is missing only as a chroot.
+// noNode returns the error of a read or a write of path that has not found it. A root is missing only as a chroot.
 func (e *environment) noNode(path string) error {
 	if chroot := e.Chroot(); path == "/" && chroot != "" {
 		return &chrootError{chroot}

@@ -112,7 +112,9 @@ func (o *ensureOp) Begin() {
 func (o *ensureOp) Deliver() {
 	err := o.op.Result()
 	refused := o.env.fence != nil && err != zk.ErrNodeExists
-	if err != nil && (refused || exec.IsIndefinite(err) || errors.Is(err, jute.ErrUnimplemented)) {
+	noParent := err == zk.ErrNoNode // the chroot may be created later
+	open := noParent || exec.IsIndefinite(err) || errors.Is(err, jute.ErrUnimplemented)
+	if err != nil && (refused || open) {
 		n := o.env.namespace
 		n.mu.Lock()
 		defer n.mu.Unlock()

@@ -54,7 +54,7 @@ func (c *call) makeParents(path string, container bool, acl []zk.ACL, answers ac
 				container = false
 				create(path)
 			case err == zk.ErrNoNode: // another client removes the new nodes, or there is no chroot
-				done(c.env.noNode(zkpath.Parent(path)))
+				c.findParent(path, done)
 			default:
 				done(err)
 			}
@@ -65,4 +65,23 @@ func (c *call) makeParents(path string, container bool, acl []zk.ACL, answers ac
 		return
 	}
 	look(path)
+}
+
+// findParent calls done with the error of a create of path whose parent the server has not found: ErrNoChroot if the
+// parent is the chroot, and is still missing, else zk.ErrNoNode. A chroot that is made again meanwhile is not missing.
+func (c *call) findParent(path string, done func(err error)) {
+	if zkpath.Parent(path) != "/" || c.env.Chroot() == "" {
+		done(zk.ErrNoNode)
+		return
+	}
+	c.send(jute.Request{Op: jute.OpExists, Path: "/"}, func() {
+		switch err := c.op.Err(); {
+		case err == zk.ErrNoNode:
+			done(c.env.noNode("/"))
+		case found(err):
+			done(zk.ErrNoNode)
+		default:
+			done(err)
+		}
+	})
 }
