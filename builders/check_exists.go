@@ -49,7 +49,8 @@ func (e CheckExists) InBackground(cb callbacks.BackgroundCallback) Background {
 }
 
 // ForPath returns the Stat of the node; nil, without an error, if it does not exist. It fails with zk.ErrNoNode if the
-// parents are to be created and other clients remove them again and again, or if they cannot be: see [ErrNoChroot].
+// parents are to be created and other clients remove them again and again, and with [ErrNoChroot] if they cannot be
+// because the chroot does not exist. The root has no parents: such an exists only looks for the chroot.
 func (e CheckExists) ForPath(ctx context.Context, path string) (*zk.Stat, error) {
 	o := recycled[existsOp](&existsOps)
 	o.b = e
@@ -96,7 +97,7 @@ func (o *existsOp) prepare(path string) error {
 	if err := o.init(o.b.env, callbacks.Exists, "exists", path, false); err != nil {
 		return err
 	}
-	if !o.b.parents || len(o.b.acl) > 0 || o.env.err != nil {
+	if !o.b.parents || o.full == "/" || len(o.b.acl) > 0 || o.env.err != nil {
 		return nil
 	}
 	var err error

@@ -141,3 +141,30 @@ func TestNamespaceInChrootThatIsCreatedLaterIsCreated(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// The exists of the root with parents creates nothing, and asks no ACLProvider.
+func TestCheckExistsOfRootWithParentsNamesMissingChroot(t *testing.T) {
+	t.Parallel()
+	acl := aclFunc(func(path string) []zk.ACL { t.Errorf("ACL of %s", path); return nil })
+	for _, w := range ways {
+		t.Run(string(w), func(t *testing.T) {
+			t.Parallel()
+			tr := newTree(t)
+			client := newClient(t, tr.connect+"/lost", framework.WithACLProvider(acl))
+			exists := client.CheckExists().CreatingParentsIfNeeded()
+			if err := w.exists(t, exists, "/").Err; !errors.Is(err, framework.ErrNoChroot) {
+				t.Errorf("error is %v", err)
+			}
+			if ev := w.exists(t, client.CheckExists(), "/"); ev.Err != nil || ev.Stat != nil {
+				t.Errorf("without parents: %v, %v", ev.Stat, ev.Err)
+			}
+			tr.make("/lost", "")
+			if ev := w.exists(t, exists, "/"); ev.Err != nil || ev.Stat == nil {
+				t.Errorf("got %v, %v", ev.Stat, ev.Err)
+			}
+			if created := tr.children("/lost"); len(created) > 0 {
+				t.Errorf("created %v", created)
+			}
+		})
+	}
+}

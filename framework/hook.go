@@ -60,6 +60,7 @@ func init() {
 		defer usercode.Catch(fmt.Sprintf("the compression %T", cfg.compression), &err)
 		return cfg.compression.Decompress(path, data)
 	}
+	hook.HasChroot = func(client any) bool { return client.(*Client).core.connection.chroot() != "" }
 	hook.HasProviders = func(client any) bool {
 		cfg := client.(*Client).core.cfg
 		_, isFixed := cfg.acl.(builders.FixedACL)

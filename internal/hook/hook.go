@@ -58,6 +58,8 @@ var (
 	TelemetryOption func(change func(c *telemetry.Config)) (option any)
 	// Decompress returns the data of bytes that were read undecompressed: the same, unless the client compresses all.
 	Decompress func(client any, path string, data []byte) ([]byte, error)
+	// HasChroot reports whether the connect string of a client has a chroot.
+	HasChroot func(client any) bool
 	// HasProviders reports whether operations of a client call code of the program: an ACLProvider, or a
 	// CompressionProvider for all data.
 	HasProviders func(client any) bool
