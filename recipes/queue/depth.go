@@ -11,6 +11,7 @@ import (
 	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/internal/report"
 	"github.com/gocurator/curator/internal/telemetry"
+	"github.com/gocurator/curator/internal/waitqueue"
 	"github.com/gocurator/curator/recipes/queue/internal/node"
 )
 
@@ -22,7 +23,7 @@ func (q *queue[T]) depth(ctx context.Context) (report.Depth, bool) {
 	flight := builders.Pipelined(telemetry.Untraced(ctx))
 	children, err := q.paths.Client.GetChildren().ForPath(flight, q.paths.Queue)
 	if err != nil {
-		return report.Depth{}, errors.Is(err, zk.ErrNoNode)
+		return report.Depth{}, errors.Is(err, zk.ErrNoNode) && waitqueue.CheckChroot(flight, q.paths.Client) == nil
 	}
 	var names []node.Name
 	for _, child := range children {

@@ -55,7 +55,7 @@ func (q *DistributedIDQueue[T]) Remove(ctx context.Context, id string) (n int, e
 	var list zk.Stat
 	children, err := q.paths.Client.GetChildren().StoringStatIn(&list).ForPath(ctx, q.paths.Queue)
 	if errors.Is(err, zk.ErrNoNode) {
-		return 0, nil
+		return 0, waitqueue.CheckChroot(ctx, q.paths.Client)
 	}
 	if err != nil {
 		return 0, err

@@ -35,8 +35,9 @@ type pulled[T any] struct {
 }
 
 // Items returns the items of a queue without a consumer, one after the other. Each item is claimed when the loop
-// requests it. Several loops may run at the same time. The sequence ends with ctx, with its error as the last, and with
-// Close, with [ErrClosed]. While the connection is lost it waits.
+// requests it. Several loops may run at the same time. The sequence ends with ctx, with its error as the last, with
+// Close, with [ErrClosed], and with framework.ErrNoChroot if the chroot does not exist. While the connection is lost it
+// waits.
 func (q *queue[T]) Items(ctx context.Context) iter.Seq2[Item[T], error] {
 	return func(yield func(Item[T], error) bool) {
 		if err := q.beginPulling(); err != nil {

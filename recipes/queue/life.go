@@ -51,6 +51,7 @@ func newQueue[T any](p node.Paths, k node.Kind, consumer Consumer[T], items code
 		ClaimLost: func() { q.obs.ClaimLost(q.root, report.Taken) },
 		Report:    q.report, ReportItem: q.reportItem,
 	})
+	q.fetcher.FailsWithoutChroot = q.consumer == nil
 	return q
 }
 

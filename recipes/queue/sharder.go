@@ -59,6 +59,7 @@ type QueueSharder[Q Shard] struct { //nolint:revive // the name is Java's
 
 	mu     sync.Mutex
 	state  State
+	failed error // of the last check, nil if it was an outage
 	shards []*shard[Q]
 }
 
@@ -196,7 +197,8 @@ func (s *QueueSharder[Q]) closeShards() error {
 }
 
 // Queue returns a random queue to put the next item in, one that is not full if possible. It waits until there is a
-// queue, or the client is closed; ctx bounds that wait. Put one item in it, or a few, and call Queue again. In Java:
+// queue, or the client is closed; ctx bounds that wait, and the error at its end has the reason, as
+// framework.ErrNoChroot. Put one item in it, or a few, and call Queue again. In Java:
 // getQueue.
 func (s *QueueSharder[Q]) Queue(ctx context.Context) (q Q, err error) {
 	s.mu.Lock()
@@ -210,7 +212,7 @@ func (s *QueueSharder[Q]) Queue(ctx context.Context) (q Q, err error) {
 	case <-s.life.Done():
 	case <-s.done:
 	case <-ctx.Done():
-		return q, ctx.Err()
+		return q, s.explain(ctx)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -221,6 +223,17 @@ func (s *QueueSharder[Q]) Queue(ctx context.Context) (q Q, err error) {
 		return q, framework.ErrClosed
 	}
 	return s.choose().queue, nil
+}
+
+// explain returns the error of ctx, which has ended before there was a queue, with the reason for that.
+func (s *QueueSharder[Q]) explain(ctx context.Context) error {
+	s.mu.Lock()
+	failed := s.failed
+	s.mu.Unlock()
+	if failed != nil {
+		return errtext.Wrap(errtext.Join(ctx.Err(), failed), "queue", "%s", s.path)
+	}
+	return waitqueue.Explain(ctx, s.client, ctx.Err())
 }
 
 // choose returns a random preferred shard, or any shard if none is preferred. mu is held.
@@ -255,9 +268,14 @@ func (s *QueueSharder[Q]) QueuePaths() []string {
 // run checks the queues until the sharder or its client is closed.
 func (s *QueueSharder[Q]) run() {
 	defer close(s.done)
-	for {
+	for failures := 0; ; {
 		wait := s.interval
 		err := s.checkQueues()
+		s.mu.Lock()
+		if s.failed = err; waitqueue.IsPassing(err) {
+			s.failed = nil
+		}
+		s.mu.Unlock()
 		switch {
 		case s.life.Err() != nil:
 			return
@@ -267,9 +285,12 @@ func (s *QueueSharder[Q]) run() {
 			}
 		case err != nil:
 			s.report(err)
+			failures++
+		default:
+			failures = 0
 		}
 		if len(s.shards) == 0 { // a caller may wait for the first
-			wait = min(wait, waitqueue.FailurePause)
+			wait = min(wait, reply.Doubled(waitqueue.FailurePause, s.interval, max(0, failures-1)))
 		}
 		if reply.IsClientClosed(err) || waitqueue.Pause(s.life, wait) != nil {
 			return

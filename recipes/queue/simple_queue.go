@@ -33,7 +33,8 @@ import (
 // arrives, or the connection is lost, the error wraps [ErrUncertain]. An error about the removal of an element is an
 // [*ItemError] with its bytes, which may be in no queue any more.
 //
-// An unreadable element stays the first, and all methods but Offer return its error. In Java: SimpleDistributedQueue.
+// An unreadable element stays the first, and all methods but Offer return its error. Without its chroot all methods
+// return framework.ErrNoChroot. In Java: SimpleDistributedQueue.
 type SimpleDistributedQueue struct {
 	paths *node.Paths
 	err   error // of an invalid path
@@ -323,7 +324,10 @@ func (q *SimpleDistributedQueue) list(ctx context.Context, watcher *callbacks.Wa
 		}
 		children, err = list.StoringStatIn(&stat).ForPath(flight, q.paths.Queue)
 	}
-	if err != nil && !errors.Is(err, zk.ErrNoNode) {
+	if errors.Is(err, zk.ErrNoNode) { // the queue is empty, unless there is no chroot
+		return nil, waitqueue.CheckChroot(flight, q.paths.Client)
+	}
+	if err != nil {
 		return nil, err
 	}
 	var names []node.Name

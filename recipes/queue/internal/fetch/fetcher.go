@@ -2,10 +2,12 @@ package fetch
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
 	"github.com/gocurator/curator/builders"
+	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/recipes/queue/internal/claim"
 	"github.com/gocurator/curator/recipes/queue/internal/node"
 	"github.com/gocurator/curator/recipes/queue/internal/reply"
@@ -18,6 +20,9 @@ import (
 // watched instead when the queue is empty, and always where new items may precede others: then changes arrive without a
 // request. The next items are read ahead and claimed ahead, in one flight.
 type Fetcher struct {
+	// FailsWithoutChroot makes Next return the error of a missing chroot, which it reports otherwise. Set it before Start.
+	FailsWithoutChroot bool
+
 	paths   *node.Paths
 	watch   *claim.Watch
 	kind    node.Kind
@@ -111,6 +116,9 @@ func (f *Fetcher) Next(ctx context.Context) (*claim.Message, error) {
 		err := f.step(ctx)
 		switch {
 		case reply.IsClientClosed(err):
+			return nil, err
+		case f.FailsWithoutChroot && errors.Is(err, framework.ErrNoChroot):
+			f.resolve()
 			return nil, err
 		case err != nil && ctx.Err() == nil:
 			f.recoverFrom(ctx, err)
