@@ -204,11 +204,12 @@ func (q *Queue) ReleaseInBackground(ctx context.Context, path string) {
 	_ = ForLibrary(q.Client).Delete().Guaranteed().Quietly().InBackground(Ignore).ForPath(hook.OutOfFence(ctx), path)
 }
 
-// Participants returns the paths of the contenders in order. It returns nil if the queue does not exist.
+// Participants returns the paths of the contenders in order. It returns nil if the queue does not exist, and an error
+// that matches framework.ErrNoChroot if the chroot does not.
 func (q *Queue) Participants(ctx context.Context) ([]string, error) {
 	children, err := q.Client.GetChildren().ForPath(ctx, q.Path)
 	if errors.Is(err, zk.ErrNoNode) {
-		return nil, nil
+		return nil, CheckChroot(ctx, q.Client)
 	}
 	if err != nil {
 		return nil, err

@@ -9,6 +9,7 @@ import (
 
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/errtext"
+	"github.com/gocurator/curator/internal/waitqueue"
 	"github.com/gocurator/curator/retry"
 )
 
@@ -89,7 +90,10 @@ func (e *engine) get(ctx context.Context) ([]byte, error) {
 	data, err := e.client.GetData().ForPath(ctx, e.path)
 	switch {
 	case errors.Is(err, zk.ErrNoNode):
-		return nil, nil
+		if err = waitqueue.CheckChroot(ctx, e.client); err == nil {
+			return nil, nil
+		}
+		fallthrough
 	case err != nil:
 		return nil, errtext.Wrap(err, "atomic", "get %s", e.path)
 	}

@@ -60,7 +60,8 @@ func (b *DistributedBarrier) RemoveBarrier(ctx context.Context) error {
 
 // WaitOnBarrier returns when the barrier is not set: at once, or as soon as it is removed. ctx bounds the wait. The
 // wait survives a lost connection and the end of the session. WaitOnBarrier also fails when its first read fails after
-// all retries of the client. In Java: waitOnBarrier.
+// all retries of the client, and with framework.ErrNoChroot when the chroot does not exist then. In Java:
+// waitOnBarrier.
 func (b *DistributedBarrier) WaitOnBarrier(ctx context.Context) error {
 	if b.err != nil {
 		return errtext.Wrap(b.err, "barrier", "wait")
@@ -83,7 +84,10 @@ func (b *DistributedBarrier) wait(ctx context.Context) error {
 			waited = true
 			_, err = w.await(ctx) // read again after any event
 		} else if err == nil {
-			return nil
+			if waited {
+				return nil
+			}
+			return waitqueue.CheckChroot(ctx, b.client)
 		}
 		w.remove(ctx) // otherwise each read would add a watch, and each watch would wake us at an outage
 		if waited && waitqueue.IsPassing(err) {

@@ -31,7 +31,10 @@ func participantNodes(
 ) ([]participantNode, error) {
 	children, err := client.GetChildren().ForPath(ctx, path)
 	if errors.Is(err, zk.ErrNoNode) {
-		return nil, nil // no participant yet, or the server has deleted the empty container
+		err = waitqueue.CheckChroot(ctx, client)
+		if err == nil {
+			return nil, nil // no participant yet, or the server has deleted the empty container
+		}
 	}
 	if err != nil {
 		return nil, errtext.Wrap(err, "leader", "participants")

@@ -3,10 +3,14 @@ package locks
 import (
 	"bytes"
 	"context"
+	"errors"
 	"sync"
+
+	"github.com/go-zookeeper/zk"
 
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/hook"
+	"github.com/gocurator/curator/internal/waitqueue"
 )
 
 // revokeMessage is the data of a holder's node after a request to release the lock. It is Java's.
@@ -16,6 +20,11 @@ var revokeMessage = []byte("__REVOKE__")
 // it releases: see [InterProcessMutex.MakeRevocable]. In Java: Revoker.attemptRevoke.
 func Revoke(ctx context.Context, client *framework.Client, path string) error {
 	_, err := client.SetData().Uncompressed().ForPath(ctx, path, revokeMessage)
+	if errors.Is(err, zk.ErrNoNode) {
+		if missing := waitqueue.CheckChroot(ctx, client); errors.Is(missing, framework.ErrNoChroot) {
+			return missing
+		}
+	}
 	return err
 }
 
