@@ -9,6 +9,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/gocurator/curator/callbacks"
+	"github.com/gocurator/curator/internal/hook"
 	"github.com/gocurator/curator/zkpath"
 )
 
@@ -18,14 +19,16 @@ func (e *engine) apply(flight context.Context, r read, res callbacks.ReadResult)
 	if r.n.gone {
 		return
 	}
-	if e.oneShot && flight == e.flight && (res.Err == nil || r.w == check) {
+	if e.oneShot && flight == e.flight && r.w != chroot && (res.Err == nil || r.w == check) {
 		e.watching = true
 	}
-	if r.w != list {
+	if r.w.isOfNode() {
 		r.n.underWay--
 		r.n.suspected = max(r.n.suspected, 1) - 1
 	}
 	switch {
+	case r.w == chroot:
+		e.applyChroot(r, res.Err)
 	case r.w == list:
 		e.applyList(r, res)
 	case errors.Is(res.Err, zk.ErrNoNode):
@@ -101,6 +104,7 @@ func (e *engine) applyCheck(r read, res callbacks.ReadResult) {
 // the known ones.
 func (e *engine) put(r read, now *ChildData, changed bool) {
 	n := r.n
+	e.succeed(n, chroot)
 	old := e.settings.storage.Put(now)
 	switch {
 	case !n.live:
@@ -125,6 +129,16 @@ func (e *engine) put(r read, now *ChildData, changed bool) {
 		e.want(n, list, r.epoch)
 	default:
 		e.setChildren(r, nil)
+	}
+}
+
+// applyChroot handles the answer to a look for the chroot. Without it the root counts as one that could not be read, so
+// that it is read again after a pause.
+func (e *engine) applyChroot(r read, err error) {
+	if errors.Is(err, zk.ErrNoNode) && !r.n.live {
+		e.fail(r.n, chroot, err)
+	} else {
+		e.succeed(r.n, chroot)
 	}
 }
 
@@ -173,6 +187,8 @@ func (e *engine) remove(r read) {
 		e.forget(n)
 	case n == e.root && e.oneShot && r.w == data:
 		e.want(n, check, r.epoch) // sets a watch for its creation
+	case n == e.root && hook.HasChroot(e.client):
+		e.want(n, chroot, r.epoch)
 	}
 }
 

@@ -80,7 +80,7 @@ func (c *CuratorCache) Size() int { return c.engine.size() }
 // Java.
 func (c *CuratorCache) Changes(ctx context.Context) iter.Seq[Event] {
 	return func(yield func(Event) bool) {
-		if c.engine.awaitReady(ctx) != nil {
+		if c.engine.awaitLoad(ctx) != nil {
 			return
 		}
 		nodes, events := c.engine.follow()

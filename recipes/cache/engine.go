@@ -225,6 +225,8 @@ func (e *engine) settle() {
 	switch {
 	case e.epochs[0].pending > 0 || e.announced:
 		return
+	case e.withoutChroot() != nil && !e.loaded: // the load is complete when the chroot is there
+		return
 	case e.loaded:
 		e.notify(Event{Type: reloaded})
 	default:
@@ -288,6 +290,9 @@ func (e *engine) sync(ctx context.Context) error {
 		if err == nil {
 			err = e.await(ctx, reached)
 		}
+		if err == nil {
+			return e.noChroot()
+		}
 		if !waitqueue.IsPassing(err) {
 			return err
 		}
@@ -297,10 +302,53 @@ func (e *engine) sync(ctx context.Context) error {
 	}
 }
 
-// awaitReady waits until the first load is complete.
-func (e *engine) awaitReady(ctx context.Context) error {
+// awaitLoad waits until the first load is complete.
+func (e *engine) awaitLoad(ctx context.Context) error {
 	if err := e.checkRunning(); err != nil {
 		return err
 	}
 	return e.await(ctx, e.ready)
+}
+
+// awaitReady is awaitLoad that does not wait for a missing chroot: it looks for it, and fails.
+func (e *engine) awaitReady(ctx context.Context) error {
+	for {
+		if err := e.checkRunning(); err != nil {
+			return err
+		}
+		reached := make(chan error)
+		e.post(func() {
+			if e.withoutChroot() != nil && !e.loaded {
+				e.want(e.root, data, e.epoch())
+			}
+			e.addFence(reached)
+		})
+		select {
+		case <-e.ready:
+			return nil
+		case <-reached:
+		case <-ctx.Done():
+			return hook.EndOf(ctx, e.client)
+		case <-e.ctx.Done():
+			return context.Cause(e.ctx)
+		}
+		if err := e.noChroot(); err != nil {
+			return err
+		}
+	}
+}
+
+// noChroot returns the error of a missing chroot, or nil if there is one, or if that is not known.
+func (e *engine) noChroot() error {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	return e.withoutChroot()
+}
+
+// withoutChroot is noChroot with mu held.
+func (e *engine) withoutChroot() error {
+	if f := e.failed[e.root]; f.of&chroot != 0 {
+		return f.err
+	}
+	return nil
 }

@@ -57,7 +57,7 @@ func (e *engine) batch() []read {
 			reads = append(reads, read{n, w, n.epoch, e.requests})
 			size += e.expectedSize(n, w)
 			n.epoch.pending++
-			if w != list {
+			if w.isOfNode() {
 				n.underWay++
 			}
 			if n.wanted &^= w; n.wanted != 0 {
@@ -79,7 +79,7 @@ func (e *engine) expectedSize(n *node, w want) int {
 	switch {
 	case w == list:
 		return overhead + int(n.children)*nameSize
-	case w == check:
+	case w == check, w == chroot:
 		return overhead
 	case n.czxid == 0:
 		return overhead + e.meanSize
@@ -108,7 +108,7 @@ func (e *engine) send(batch []read) {
 			e.apply(flight, r, results[i])
 		}
 	}
-	isSingle := func(r read) bool { return e.oneShot || e.single || r.w == check }
+	isSingle := func(r read) bool { return e.oneShot || e.single || r.w == check || r.w == chroot }
 	if multi := slices.DeleteFunc(slices.Clone(batch), isSingle); len(multi) > 0 {
 		e.readMulti(multi, answered)
 	}
@@ -140,7 +140,11 @@ func (e *engine) readMulti(reads []read, answered answer) {
 
 // readSingle sends a request for one read. With one-shot watches it sets a watch.
 func (e *engine) readSingle(r read, answered answer) {
-	e.submit(e.operation(r.w), r.n.path, func(ev callbacks.Event) {
+	path := r.n.path
+	if r.w == chroot {
+		path = "/"
+	}
+	e.submit(e.operation(r.w), path, func(ev callbacks.Event) {
 		if isTransient(ev.Err) {
 			answered([]read{r}, nil, ev.Err)
 			return
@@ -162,6 +166,8 @@ func (e *engine) operation(w want) operation {
 		return e.client.GetChildren().UsingWatcher(e.watcher)
 	case w == list:
 		return e.client.GetChildren()
+	case w == chroot:
+		return waitqueue.FindChroot(e.client)
 	case w == check && e.oneShot:
 		return e.client.CheckExists().UsingWatcher(e.watcher)
 	case w == check:
@@ -202,7 +208,7 @@ func (e *engine) requestFailed(flight context.Context, reads []read, err error) 
 // putBack makes a read wanted again that was not answered.
 func (e *engine) putBack(r read) {
 	if n := r.n; !n.gone {
-		if r.w != list {
+		if r.w.isOfNode() {
 			n.underWay--
 		}
 		e.want(n, r.w, r.epoch)

@@ -34,11 +34,15 @@ type node struct {
 type want uint8
 
 const (
-	check want = 1 << iota // the Stat without the data; for a large node that may be unchanged, and for a missing root
-	data                   // the data
-	list                   // the children
-	watch                  // no read: the recursive watch, as a failure of the root
+	check  want = 1 << iota // the Stat without the data; for a large node that may be unchanged, and for a missing root
+	data                    // the data
+	list                    // the children
+	chroot                  // the chroot, for a root that does not exist
+	watch                   // no read: the recursive watch, as a failure of the root
 )
+
+// isOfNode reports whether w reads the node itself, which shows its identity.
+func (w want) isOfNode() bool { return w == check || w == data }
 
 // kids returns the children of n, in any order.
 func (n *node) kids() []*node {

@@ -166,7 +166,9 @@ func (e *engine) reread(ctx context.Context, path string, want func()) error {
 	if err == nil {
 		reached := make(chan error)
 		e.post(want, func() { e.addFence(reached) })
-		err = e.await(ctx, reached)
+		if err = e.await(ctx, reached); err == nil {
+			err = e.noChroot()
+		}
 	}
 	return wrap(err, "rebuild", path)
 }
