@@ -169,7 +169,7 @@ var chrootCalls = map[string]func(ctx context.Context, c *framework.Client, path
 // directly below the chroot or further down, and with a namespace in between.
 func TestRecipeInMissingChrootNamesChroot(t *testing.T) {
 	t.Parallel()
-	for name, call := range chrootCalls {
+	for name, call := range allChrootCalls() {
 		for _, at := range []struct{ namespace, path string }{{"", "/a"}, {"", "/a/b/c"}, {"ns", "/a"}} {
 			t.Run(name+" "+at.namespace+at.path, func(t *testing.T) {
 				t.Parallel()
