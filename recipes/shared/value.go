@@ -108,10 +108,10 @@ func (v *Value[T]) modify(ctx context.Context, change func(ctx context.Context, 
 }
 
 // Watch returns an iterator over the value and each later one. The first comes at once, or when there is a connection.
-// Of several changes in short time it may yield the last one only. The error is zk.ErrNoNode while there is no node,
-// says why data does not decode, or why the node cannot be read at the start; the iterator goes on after it. It ends
-// with ctx, and with the loop; then it follows the node no longer. If ctx ends before there was a connection, the last
-// error is that of ctx with the reason.
+// Of several changes in short time it may yield the last one only. The error is zk.ErrNoNode while there is no node, or
+// framework.ErrNoChroot if there is no chroot at the start; it says why data does not decode, or why the node cannot be
+// read at the start. The iterator goes on after it. It ends with ctx, and with the loop; then it follows the node no
+// longer. If ctx ends before there was a connection, the last error is that of ctx with the reason.
 func (v *Value[T]) Watch(ctx context.Context) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var zero T
@@ -128,6 +128,12 @@ func (v *Value[T]) Watch(ctx context.Context) iter.Seq2[T, error] {
 			return
 		}
 		exists, yielded := false, false
+		if err := c.Ready(open); errors.Is(err, framework.ErrNoChroot) {
+			yielded = true
+			if !yield(zero, v.wrap(err, "watch")) {
+				return
+			}
+		}
 		for ev := range c.Changes(open) {
 			value, err := zero, error(nil)
 			switch {
