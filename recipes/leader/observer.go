@@ -15,7 +15,8 @@ import (
 
 // ObserveLatch returns the leaders of the latches of a path, without taking part: the current leader, then each new
 // one. It returns the zero Participant while there is no leader. It may leave out changes that follow each other at
-// once, but never the last one. It ends with ctx, whose error comes last, or with an error that is not an outage.
+// once, but never the last one. It ends with ctx, whose error comes last, or with an error that is not an outage, such as
+// framework.ErrNoChroot.
 func ObserveLatch(ctx context.Context, client *framework.Client, path string) iter.Seq2[Participant, error] {
 	return observe(ctx, client, path, latchName)
 }
@@ -87,8 +88,11 @@ func (o *observer) watchLeader(ctx context.Context) (participantNode, error) {
 			return participantNode{}, err
 		}
 		stat, err := o.client.CheckExists().UsingWatcher(o.watcher).ForPath(ctx, o.path)
-		if err != nil || stat == nil { // else the node was created meanwhile
+		switch {
+		case err != nil:
 			return participantNode{}, err
+		case stat == nil: // else the node was created meanwhile
+			return participantNode{}, waitqueue.CheckChroot(ctx, o.client)
 		}
 	}
 }
