@@ -10,7 +10,9 @@ import (
 	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/callbacks"
 	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/internal/hook"
 	"github.com/gocurator/curator/internal/listeners"
+	"github.com/gocurator/curator/internal/waitqueue"
 )
 
 // PersistentWatcher keeps a persistent watch across connections and sessions. Changes that happen without a
@@ -58,8 +60,9 @@ func (w *PersistentWatcher) AddResetListener(fn callbacks.Listener[struct{}]) (r
 }
 
 // Start begins to watch and does not wait. If the watch cannot be set, the watcher retries after a pause. It reports
-// the error to the client's unhandled-error listeners, except that of a lost connection. Start returns an error if the
-// path is invalid, [ErrStarted] on a second call, and [ErrClosed] after Close. In Java: start.
+// the error to the client's unhandled-error listeners, except that of a lost connection. They also get
+// framework.ErrNoChroot if the chroot does not exist; the watch waits for it. Start returns an error if the path is
+// invalid, [ErrStarted] on a second call, and [ErrClosed] after Close. In Java: start.
 func (w *PersistentWatcher) Start() error {
 	return w.begin(w.path, func() {
 		w.removeState = w.client.AddConnectionStateListener(
@@ -126,6 +129,17 @@ func (w *PersistentWatcher) onAnswer(err error) {
 	}
 	w.failures = 0
 	w.do(func(ctx context.Context) { w.resets.Notify(ctx, struct{}{}, w.call) })
+	if hook.HasChroot(w.client) {
+		_ = waitqueue.FindChroot(w.client).InBackground(w.reportChroot).WithUnhandledErrorListener(ignoreError).
+			ForPath(builders.Pipelined(w.ctx), "/")
+	}
+}
+
+// reportChroot reports a missing chroot. The watch is set all the same: it waits for the nodes.
+func (w *PersistentWatcher) reportChroot(_ context.Context, ev callbacks.Event) {
+	if errors.Is(ev.Err, framework.ErrNoChroot) {
+		w.do(func(ctx context.Context) { w.client.ReportUnhandled(ctx, w.recipe, ev.Err) })
+	}
 }
 
 // retryLater reports err, unless it is an outage, and requests the watch again after a pause. The caller holds life.
