@@ -42,7 +42,8 @@ func (c *CuratorCache) AddListener(fn Listener) (remove func()) { return c.liste
 // Ready waits until the first load is complete: each node that existed at the start is in the cache, or a read of it
 // has failed: see [CuratorCache.Err]. ctx bounds the wait. Without a connection Ready keeps waiting. It returns the
 // error of ctx, with the reason for a missing connection, [ErrNotStarted], [ErrClosed], or framework.ErrClosed when the
-// client is closed.
+// client is closed. If the chroot does not exist, Ready returns framework.ErrNoChroot and does not wait. The cache goes
+// on: when the chroot is created, the first load completes, and a later Ready returns nil.
 func (c *CuratorCache) Ready(ctx context.Context) error {
 	return wrap(c.engine.awaitReady(ctx), "await", c.engine.root.path)
 }
@@ -51,8 +52,8 @@ func (c *CuratorCache) Ready(ctx context.Context) error {
 // afterwards is at least that new. Sync also reads the nodes again that could not be read. Those that still cannot be
 // read are an exception: see [CuratorCache.Err]. So are writes to a node while this client has no permission to read
 // it, because the server sends no event of them: see [CuratorCache.Rebuild]. ctx bounds the wait. Without a connection
-// Sync keeps waiting. It returns the error of ctx, the error of a server without a quorum, [ErrNotStarted] or
-// [ErrClosed]. Not in Java.
+// Sync keeps waiting. It returns the error of ctx, the error of a server without a quorum, framework.ErrNoChroot if the
+// chroot does not exist, [ErrNotStarted] or [ErrClosed]. Not in Java.
 func (c *CuratorCache) Sync(ctx context.Context) error {
 	return wrap(c.engine.sync(ctx), "sync", c.engine.root.path)
 }
@@ -73,11 +74,11 @@ func (c *CuratorCache) All() iter.Seq2[string, *ChildData] { return c.engine.all
 // Size returns the number of nodes in the cache. In Java: size.
 func (c *CuratorCache) Size() int { return c.engine.size() }
 
-// Changes returns an iterator over the contents of the cache and then over every later change, without a gap. It
-// first waits for the first load: see [CuratorCache.Ready]. It then yields the nodes in the cache as [NodeCreated]
-// events, then [Initialized], then the changes. The iterator ends when ctx ends or the cache is closed, and yields
-// nothing if the cache is not started. Events wait in memory, without a limit, until the caller takes them. Not in
-// Java.
+// Changes returns an iterator over the contents of the cache and then over every later change, without a gap. It first
+// waits for the first load, also while the chroot does not exist. It then yields the nodes in the cache as
+// [NodeCreated] events, then [Initialized], then the changes. The iterator ends when ctx ends or the cache is closed,
+// and yields nothing if the cache is not started. Events wait in memory, without a limit, until the caller takes them.
+// Not in Java.
 func (c *CuratorCache) Changes(ctx context.Context) iter.Seq[Event] {
 	return func(yield func(Event) bool) {
 		if c.engine.awaitLoad(ctx) != nil {

@@ -32,9 +32,9 @@ func (c *NodeCache) notify(ctx context.Context, ev Event) {
 	}
 }
 
-// StartAndBuild starts the cache and waits until the node is read. The listeners receive no event for that first
-// state. ctx bounds the wait. If StartAndBuild returns the error of ctx, the cache is started and goes on. The other
-// errors are those of [CuratorCache.Start]. In Java: start(true).
+// StartAndBuild starts the cache and waits until the node is read. The listeners receive no event for that first state.
+// ctx bounds the wait. If StartAndBuild returns the error of ctx, or framework.ErrNoChroot, the cache is started and
+// goes on. The other errors are those of [CuratorCache.Start]. In Java: start(true).
 func (c *NodeCache) StartAndBuild(ctx context.Context) error {
 	return c.startAndBuild(ctx, func() { c.quiet = true })
 }

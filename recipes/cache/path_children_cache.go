@@ -120,9 +120,10 @@ func childEvent(path string, ev Event) (out PathChildrenCacheEvent, ok bool) {
 	return out, ok
 }
 
-// Start begins to fill the cache. It waits only with [BuildInitialCache], until the children are read. ctx bounds
-// that wait. If Start returns the error of ctx, the cache is started and goes on. An unknown mode starts nothing:
-// the error matches [framework.ErrBadArguments]. The other errors are those of [CuratorCache.Start]. In Java: start.
+// Start begins to fill the cache. It waits only with [BuildInitialCache], until the children are read. ctx bounds that
+// wait. If Start returns the error of ctx, or framework.ErrNoChroot, the cache is started and goes on. An unknown mode
+// starts nothing: the error matches [framework.ErrBadArguments]. The other errors are those of [CuratorCache.Start]. In
+// Java: start.
 func (c *PathChildrenCache) Start(ctx context.Context, mode StartMode) error {
 	if mode < Normal || mode > PostInitializedEvent {
 		return errtext.Wrap(framework.ErrBadArguments, "cache", "start mode %d", mode)

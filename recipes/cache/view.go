@@ -37,7 +37,8 @@ func (b *base) Close() error {
 
 // Err returns the error of the last read of a node, or of the list of its children. It returns nil if both succeeded,
 // or if the cache has not read the node. For the root of the cache it also returns the reason why the watch cannot be
-// set. The cache retries with growing pauses. Until a retry succeeds, the cache may have an old state of the node.
+// set, and framework.ErrNoChroot if the chroot does not exist. The cache retries with growing pauses. Until a retry
+// succeeds, the cache may have an old state of the node.
 func (b *base) Err(path string) error {
 	e := b.engine
 	e.mu.RLock()
@@ -47,8 +48,9 @@ func (b *base) Err(path string) error {
 
 // Rebuild reads all nodes again and waits for the answers. The listeners receive an event for each change. Use it after
 // the client has got a permission to read back: changes of a node without that permission have no event. ctx bounds the
-// wait. Without a connection Rebuild keeps waiting. It returns the error of ctx, [ErrNotStarted] or [ErrClosed]. In
-// Java: rebuild of NodeCache and PathChildrenCache, which sends no events.
+// wait. Without a connection Rebuild keeps waiting. It returns the error of ctx, framework.ErrNoChroot if the chroot
+// does not exist, [ErrNotStarted] or [ErrClosed]. In Java: rebuild of NodeCache and PathChildrenCache, which sends no
+// events.
 func (b *base) Rebuild(ctx context.Context) error {
 	return b.engine.reread(ctx, b.engine.root.path, b.engine.wantAll)
 }
