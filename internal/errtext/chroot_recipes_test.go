@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-zookeeper/zk"
+
 	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/codec"
 	"github.com/gocurator/curator/framework"
@@ -304,7 +306,8 @@ var goesOn = map[string]func(t *testing.T, c *framework.Client, path string) (st
 	},
 	"selector": func(t *testing.T, c *framework.Client, path string) func() {
 		lead := func(context.Context) error { return nil }
-		s := leader.NewLeaderSelector(c, path, lead, leader.WithOnError(func(context.Context, error) {}))
+		discard := leader.WithOnError(func(context.Context, error) {})
+		s := leader.NewLeaderSelector(c, path, lead, leader.WithAutoRequeue(), discard)
 		testclient.Must(t, s.Start())
 		return func() { _ = s.Close() }
 	},
@@ -446,4 +449,107 @@ func TestCacheWhoseChrootIsDeletedNamesIt(t *testing.T) {
 		testclient.Must(t, above.CreateContainers(ctx, lostChroot+"/a"))
 		testenv.Eventually(t, func() bool { return tree.Size() == 1 && tree.Err("/a") == nil }, "the cache is filled again")
 	})
+}
+
+// What has begun without the chroot works when the chroot is created.
+func TestRecipeThatGoesOnInChrootThatIsCreatedLaterWorks(t *testing.T) {
+	t.Parallel()
+	for name, begin := range map[string]func(t *testing.T, c *framework.Client) (works func(ctx context.Context) error){
+		"consumer": func(t *testing.T, c *framework.Client) func(ctx context.Context) error {
+			consumed := make(chan string, 1)
+			consume := func(_ context.Context, item string) error { consumed <- item; return nil }
+			b := queue.NewBuilder(c, consume, codec.Codec[string](codec.Text{}), "/a")
+			q, err := b.LockPath("/locks").OnError(func(context.Context, error) {}).BuildQueue()
+			testclient.Must(t, err)
+			testclient.Must(t, q.Start())
+			t.Cleanup(func() { _ = q.Close() })
+			return func(ctx context.Context) error {
+				if err := waitFor(ctx)(q.PutAsync(ctx, "x")); err != nil {
+					return err
+				}
+				return await(ctx, consumed)
+			}
+		},
+		"sharder": func(t *testing.T, c *framework.Client) func(ctx context.Context) error {
+			open := func(path string) (*queue.DistributedQueue[string], error) { return texts(c, path).BuildQueue() }
+			s := queue.NewQueueSharder(c, open, "/a", leading{}, queue.WithOnError(func(context.Context, error) {}))
+			testclient.Must(t, s.Start())
+			t.Cleanup(func() { _ = s.Close() })
+			return func(ctx context.Context) error { return failure(s.Queue(ctx)) }
+		},
+		"latch": func(t *testing.T, c *framework.Client) func(ctx context.Context) error {
+			l := leader.NewLeaderLatch(c, "/a")
+			testclient.Must(t, l.Start())
+			t.Cleanup(func() { _ = l.Close() })
+			return func(ctx context.Context) error { return failure(l.Await(ctx)) }
+		},
+		"selector": func(t *testing.T, c *framework.Client) func(ctx context.Context) error {
+			led := make(chan struct{}, 1)
+			lead := func(ctx context.Context) error { led <- struct{}{}; <-ctx.Done(); return ctx.Err() }
+			discard := leader.WithOnError(func(context.Context, error) {})
+			s := leader.NewLeaderSelector(c, "/a", lead, leader.WithAutoRequeue(), discard)
+			testclient.Must(t, s.Start())
+			t.Cleanup(func() { _ = s.Close() })
+			return func(ctx context.Context) error { return await(ctx, led) }
+		},
+		"group member": func(t *testing.T, c *framework.Client) func(ctx context.Context) error {
+			m := nodes.NewGroupMember(c, "/a", "x", nil)
+			testclient.Must(t, m.Start())
+			t.Cleanup(func() { _ = m.Close(testenv.Context(t)) })
+			return func(ctx context.Context) error { return errors.Join(m.Ready(ctx), m.Err()) }
+		},
+		"persistent watcher": func(t *testing.T, c *framework.Client) func(ctx context.Context) error {
+			events := make(chan zk.Event, 10)
+			w := cache.NewPersistentWatcher(c, "/a", true)
+			w.AddListener(func(_ context.Context, ev zk.Event) { events <- ev })
+			testclient.Must(t, w.Start())
+			t.Cleanup(func() { _ = w.Close() })
+			return func(ctx context.Context) error {
+				return errors.Join(c.EnsurePath(ctx, "/a/b"), await(ctx, events))
+			}
+		},
+		"value": func(t *testing.T, c *framework.Client) func(ctx context.Context) error {
+			v := shared.NewValue(c, "/a", codec.Codec[string](codec.Text{}))
+			values := make(chan string, 10)
+			following, stop := context.WithCancel(testenv.Context(t))
+			over := make(chan struct{})
+			go func() {
+				defer close(over)
+				for value, err := range v.Watch(following) {
+					if err == nil {
+						values <- value
+					}
+				}
+			}()
+			t.Cleanup(func() { stop(); <-over })
+			return func(ctx context.Context) error {
+				return errors.Join(failure(v.Set(ctx, "x")), await(ctx, values))
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			testenv.InVirtualTime(t, func(t *testing.T, place testenv.Place, chroot string) {
+				ctx := testenv.Context(t)
+				above := testclient.ConnectAt(t, place, chroot)
+				c := testclient.ConnectAt(t, place, chroot+lostChroot)
+				works := begin(t, c)
+				short, cancel := context.WithTimeout(ctx, 2*time.Second) // for some tries
+				defer cancel()
+				<-short.Done()
+				testclient.Must(t, above.CreateContainers(ctx, lostChroot))
+				testclient.Must(t, works(ctx))
+			})
+		})
+	}
+}
+
+// await waits for a value.
+func await[T any](ctx context.Context, values <-chan T) error {
+	select {
+	case <-values:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
