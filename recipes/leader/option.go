@@ -57,7 +57,8 @@ type selectorOption func(*LeaderSelector)
 
 func (o selectorOption) applySelector(s *LeaderSelector) { o(s) }
 
-// WithAutoRequeue queues the selector again whenever its function has returned. In Java: autoRequeue.
+// WithAutoRequeue queues the selector again whenever its function has returned, and when it has lost its place in line,
+// after pauses that grow from 1 s to 5 s. In Java: autoRequeue.
 func WithAutoRequeue() SelectorOption {
 	return selectorOption(func(s *LeaderSelector) { s.autoRequeue = true })
 }

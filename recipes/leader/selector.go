@@ -33,10 +33,11 @@ type LeaderSelector struct { //nolint:revive // the name is Java's
 	ctx     context.Context // ends with Close
 	cancel  context.CancelCauseFunc
 	running sync.WaitGroup
-	reports waitqueue.Serial // calls of onError
-	waiting atomic.Int32     // number of errors that wait for onError or that it handles
-	// inFunction is used by one goroutine at a time, that of run. It stays set if the function ends its goroutine.
-	inFunction bool
+	// Of run alone, which is one goroutine at a time.
+	failures   int              // turns in a row that did not come
+	inFunction bool             // it stays set if the function ends its goroutine
+	reports    waitqueue.Serial // calls of onError
+	waiting    atomic.Int32     // number of errors that wait for onError or that it handles
 
 	mu             sync.Mutex
 	state          State
@@ -161,10 +162,13 @@ func (s *LeaderSelector) settle(ctx context.Context, elected bool, err error) (a
 	s.mu.Lock()
 	s.leadership, s.finishing = nil, true
 	s.mu.Unlock()
+	if s.failures++; elected {
+		s.failures = 0
+	}
 	if err != nil && s.ctx.Err() == nil {
 		s.report(context.WithoutCancel(ctx), err)
 		if !elected {
-			pauseAfterFailure(s.ctx, s.client, waitqueue.FailurePause)
+			pauseAfterFailure(s.ctx, s.client, waitqueue.ReadPause(s.failures))
 		}
 	}
 	s.mu.Lock()
