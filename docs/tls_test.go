@@ -14,6 +14,30 @@ import (
 	"time"
 )
 
+// issued returns a certificate of a server with alternative names and a signature algorithm, and the pool with its
+// issuer.
+func issued(t *testing.T, algorithm x509.SignatureAlgorithm, names ...string) (tls.Certificate, *x509.CertPool) {
+	t.Helper()
+	authority, roots := selfSigned(t)
+	issuer, err := x509.ParseCertificate(authority.Certificate[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: "zk1"}, DNSNames: names,
+		NotAfter: time.Now().Add(time.Hour), KeyUsage: x509.KeyUsageDigitalSignature, SignatureAlgorithm: algorithm,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, issuer, key.Public(), authority.PrivateKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, roots
+}
+
 // selfSigned returns a certificate of a server, with a common name and the alternative names.
 func selfSigned(t *testing.T, names ...string) (cert tls.Certificate, roots *x509.CertPool) {
 	t.Helper()
@@ -77,5 +101,26 @@ func TestTLSDoesNotLookAtCommonName(t *testing.T) {
 	cert, roots = selfSigned(t, "zk1")
 	if err := handshake(t, cert, &tls.Config{RootCAs: roots, ServerName: "zk1"}); err != nil {
 		t.Errorf("a certificate of the name: %v", err)
+	}
+}
+
+// docs/porting/client.md names the certificates that pass in Java and not here.
+func TestTLSRefusesPartialWildcardAndSHA1(t *testing.T) {
+	t.Parallel()
+	const host = "zk1.example.com"
+	for _, tt := range []struct {
+		name      string
+		algorithm x509.SignatureAlgorithm
+		cert      string
+		ok        bool
+	}{
+		{"whole label", x509.ECDSAWithSHA256, "*.example.com", true},
+		{"part of a label", x509.ECDSAWithSHA256, "zk*.example.com", false},
+		{"SHA-1", x509.ECDSAWithSHA1, host, false},
+	} {
+		cert, roots := issued(t, tt.algorithm, tt.cert)
+		if err := handshake(t, cert, &tls.Config{RootCAs: roots, ServerName: host}); (err == nil) != tt.ok {
+			t.Errorf("%s: %v", tt.name, err)
+		}
 	}
 }
