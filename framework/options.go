@@ -242,7 +242,9 @@ func (c *config) resolve() func(ctx context.Context, host string) ([]string, err
 	return c.resolver.LookupHost
 }
 
-// WithRetryPolicy sets when failed operations are tried again; the default is ExponentialBackoff(1 s, 3).
+// WithRetryPolicy sets when failed operations are tried again; the default is ExponentialBackoff(1 s, 3). Without a
+// connection the policy decides only when the time of [WithConnectionTimeout] has passed, so with the default of 15 s a
+// short policy does not make an operation fail fast.
 func WithRetryPolicy(p retry.Policy) Option { return option(func(c *config) { c.retryPolicy = p }) }
 
 // WithSessionTimeout sets the requested session timeout; the default is 60 s. The server has its own limits: see
