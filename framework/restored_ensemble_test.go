@@ -7,6 +7,10 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/go-zookeeper/zk"
+
+	"github.com/gocurator/curator/builders"
+	"github.com/gocurator/curator/callbacks"
 	"github.com/gocurator/curator/curatortest"
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/testenv"
@@ -43,6 +47,38 @@ func TestIdempotentSetDataAfterEnsembleRestored(t *testing.T) {
 		}
 		if answer.Hits() != 1 {
 			t.Error("no answer is lost")
+		}
+	})
+}
+
+// An operator restores a backup while the client runs. The server refuses clients that have seen later transactions, so
+// the session cannot continue. The client gets another one, and needs no restart.
+func TestClientContinuesAfterServerRestored(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx := testenv.Context(t)
+		server := curatortest.NewServerT(t, curatortest.WithoutPort())
+		client, recorded := connectRecorded(t, server.ConnectString(), framework.WithDialer(server.DialContext))
+		backup := server.Snapshot()
+		for range 100 {
+			_, err := client.SetData().ForPath(ctx, "/", nil)
+			must(t, err)
+		}
+		server.Restore(backup)
+		recorded.want(t, suspended, lost, reconnected)
+
+		changed := make(chan zk.Event, 1)
+		watcher := callbacks.NewWatcher(func(_ context.Context, ev zk.Event) { changed <- ev })
+		if stat, err := client.CheckExists().UsingWatcher(watcher).ForPath(ctx, "/n"); err != nil || stat != nil {
+			t.Errorf("got %v, %v", stat, err)
+		}
+		_, err := client.Create().WithMode(builders.Ephemeral).ForPath(ctx, "/n", nil)
+		must(t, err)
+		if ev := <-changed; ev.Type != zk.EventNodeCreated || ev.Path != "/n" {
+			t.Errorf("event %v", ev)
+		}
+		if node, ok := server.Node("/n"); !ok || node.Stat.EphemeralOwner != client.SessionID() {
+			t.Errorf("got %v, %v", node, ok)
 		}
 	})
 }
