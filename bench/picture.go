@@ -97,7 +97,7 @@ const (
 	plotRight    = 720
 	plotTop      = 84
 	lineHeight   = 22
-	columnWidth  = 92 // of the ratios of one rival
+	columnWidth  = 104 // of the ratios of one rival: its heading and a space
 )
 
 // draw returns the picture of a report: for each comparison a dot for each rival on a logarithmic scale, and the
@@ -121,7 +121,7 @@ func draw(report string) string {
 	text(16, 28, "name", "start", "How many times as good as another client")
 	text(16, 48, "note", "start", "Operations/s. For a latency or memory, which the line names, the inverse ratio.")
 	for i, rival := range rivals {
-		text(numbers(i), plotTop-32, "c"+strconv.Itoa(i), "end", strings.TrimSuffix(rival.library, " Curator"))
+		text(numbers(i), plotTop-32, "c"+strconv.Itoa(i), "end", heading(rival.library))
 	}
 	for d := low; d <= high; d++ {
 		class := "grid"
@@ -147,6 +147,9 @@ func draw(report string) string {
 	b.WriteString("</svg>\n")
 	return b.String()
 }
+
+// heading returns what stands above the ratios of a library.
+func heading(library string) string { return strings.TrimSuffix(library, " Curator") }
 
 // numbers returns the right end of a column of numbers.
 func numbers(rival int) float64 { return pictureWidth - 16 - columnWidth*float64(len(rivals)-1-rival) }

@@ -62,6 +62,16 @@ func TestComparisons(t *testing.T) {
 	}
 }
 
+// Headings are set to the right, so each needs a space before it in its column. A letter takes at most 8 pixels on average
+// in every font of the picture.
+func TestHeadingsOfPictureFitTheirColumns(t *testing.T) {
+	for _, rival := range rivals {
+		if width := 8 * len(heading(rival.library)+" "); width > columnWidth {
+			t.Errorf("%q may take %d pixels, the column has %d", heading(rival.library), width, columnWidth)
+		}
+	}
+}
+
 func TestDraw(t *testing.T) {
 	svg := draw(newReport([]*outcome{
 		outcomeOf(t, "setData of a lock's holder, one goroutine", realServer, nil), // no rival
