@@ -208,12 +208,15 @@ func TestTLS(t *testing.T) {
 // The time for the handshake of TLS is part of that for the connection.
 func TestTLSSilentServerIsLeftInConnectionTimeout(t *testing.T) {
 	t.Parallel()
-	client := newClient(t, mute(t), framework.WithTLS(&tls.Config{}),
-		framework.WithConnectionTimeout(300*time.Millisecond), framework.WithSessionTimeout(time.Minute))
-	recorded := record(client)
-	took(t, soon, "the first try", func() { // a third of the session is twice that
-		start(t, client)
-		recorded.want(t, suspended)
+	inVirtualTime(t, func(t *testing.T, proxy testenv.Place, connect string, dial framework.Option) {
+		defer proxy.Faults().AcceptSilently()()
+		client := newClient(t, connect, dial, framework.WithTLS(&tls.Config{}),
+			framework.WithConnectionTimeout(300*time.Millisecond), framework.WithSessionTimeout(time.Minute))
+		recorded := record(client)
+		took(t, soon, "the first try", func() { // a third of the session is twice that
+			start(t, client)
+			recorded.want(t, suspended)
+		})
+		took(t, soon, "Close", func() { closeClient(t, client) })
 	})
-	took(t, soon, "Close", func() { closeClient(t, client) })
 }
