@@ -55,7 +55,7 @@ export GOPROXY="file://$work/proxy,file://$cached,$proxied" GOMODCACHE=$work/cac
 
 say "the examples, the command, the resolver and Kerberos build in modules outside of the repository"
 mkdir "$work/programs"
-cp -r examples/quickstart examples/workqueue examples/config "$work/programs"
+cp -r examples/{start,quickstart,workqueue,config} "$work/programs"
 cp go.sum "$work/programs"
 cp -r cmd/curator examples/pipeline discovery/grpcresolver sasl/kerberos "$work"
 # The tests use internal packages.
