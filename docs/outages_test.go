@@ -75,6 +75,21 @@ var outages = map[string]func(o *outage){
 		refuse.Remove()
 		o.await(framework.Reconnected)
 	},
+	"A server answers pings, and a request not": func(o *outage) {
+		o.connect()
+		o.server.Faults().Add(curatortest.Rule{Ops: []string{"getData"}, Count: 1, Action: curatortest.DropReply})
+		_, err := o.client.GetData().ForPath(o.Context(), "/")
+		o.must(err)
+		synctest.Wait()
+	},
+	"The ensemble is restored from a backup": func(o *outage) {
+		o.connect()
+		backup := o.server.Snapshot()
+		_, err := o.client.Create().ForPath(o.Context(), "/a", nil)
+		o.must(err)
+		o.server.Restore(backup)
+		o.await(framework.Reconnected)
+	},
 	"No server is there at the start": func(o *outage) {
 		o.must(o.server.Stop())
 		o.must(o.client.Start())

@@ -412,7 +412,7 @@ func (l *link) silent() error {
 		return nil
 	}
 	if since := time.Duration(l.frames.readAt - r.sent); since > l.c.SessionTimeout()/2 {
-		return fmt.Errorf("wire: no answer to %s for %v, though pings are answered", r.Op, since.Round(time.Millisecond))
+		return fmt.Errorf("no answer to %s for %v, though pings are answered", r.Op, since.Round(time.Millisecond))
 	}
 	return nil
 }
