@@ -93,11 +93,10 @@ func (w *world) writeInOrder(ctx context.Context, a *actor, path string, last bo
 		client = hold.Client()
 		w.report.count(fencedRounds)
 	}
-	submitInOrder(ctx, client, a.random, writes, last)
-	w.history.note("%s: %d writes below %s have ended", a.name, len(writes), path)
-	if a.process.ctx.Err() != nil {
+	if !submitInOrder(ctx, client, a.random, writes, last) {
 		return false
 	}
+	w.history.note("%s: %d writes below %s have ended", a.name, len(writes), path)
 	for _, x := range writes {
 		if last && x.err != nil && !errors.Is(x.err, framework.ErrConnectionLoss) {
 			w.violate("%s: a write fails though all is well: %v", a.name, x.err)
@@ -107,10 +106,10 @@ func (w *world) writeInOrder(ctx context.Context, a *actor, path string, last bo
 	return true
 }
 
-// submitInOrder submits writes and waits for their ends.
+// submitInOrder submits writes and waits for their ends. It returns false if ctx ends first.
 func submitInOrder(
 	ctx context.Context, client *framework.Client, random *rand.Rand, writes []*orderedWrite, last bool,
-) {
+) bool {
 	var mu sync.Mutex
 	var ended sync.WaitGroup
 	position := 0
@@ -141,7 +140,17 @@ func submitInOrder(
 			wait(ctx, within(random, 300*time.Millisecond))
 		}
 	}
-	ended.Wait()
+	all := make(chan struct{})
+	go func() {
+		defer close(all)
+		ended.Wait()
+	}()
+	select {
+	case <-all:
+		return ctx.Err() == nil
+	case <-ctx.Done(): // the client of a process that has crashed is closed later
+		return false
+	}
 }
 
 // judgeOrder compares writes that have ended with the servers.
