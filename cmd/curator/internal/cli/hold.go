@@ -219,9 +219,17 @@ func (h *holdCommand) hold(ctx context.Context, path string, args []string) erro
 		return exit(CodeLost, err)
 	case err != nil:
 		return exit(startCode(err), err)
+	case outcome.Lost && outcome.Taken:
+		return exit(CodeLost, fmt.Errorf("lost %s: %s; the command was gone %v after that was noticed, and another may "+
+			"have held it since", held.path, outcome.Reason, outcome.SinceLoss.Round(time.Millisecond)))
+	case outcome.Lost && outcome.Margin < 0:
+		return exit(CodeLost, fmt.Errorf("lost %s: %s; the command was gone %v after the session could have ended",
+			held.path, outcome.Reason, -outcome.Margin.Round(time.Millisecond)))
 	case outcome.Lost:
 		return exit(CodeLost, fmt.Errorf("lost %s: %s; the command was gone %v before the session could end",
 			held.path, outcome.Reason, outcome.Margin.Round(time.Millisecond)))
+	case outcome.Code != 0 && outcome.Reason == guard.StoppedAtSignal:
+		return exit(outcome.Code, fmt.Errorf("the command was killed: %s", outcome.Reason))
 	case outcome.Code != 0:
 		return exit(outcome.Code, nil)
 	}

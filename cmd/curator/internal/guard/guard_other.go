@@ -26,7 +26,10 @@ func Main([]string) int { return 1 }
 func Start(Config, bool) (*Process, error) { return nil, ErrUnsupported }
 
 // Send does nothing.
-func (*Process) Send(Order) {}
+func (*Process) Send(Order) bool { return false }
+
+// Continue does nothing.
+func (*Process) Continue() {}
 
 // Destroy does nothing.
 func (*Process) Destroy(int) int { return -1 }

@@ -18,11 +18,15 @@ import (
 // pause is the time between two rounds of SIGKILL. A process that forks meanwhile is hit by the next one.
 const pause = 2 * time.Millisecond
 
+// ttyPause is the time between two looks at the terminal that a stopped command wants.
+const ttyPause = 100 * time.Millisecond
+
 // guard is the state of a guard process. One goroutine, on a thread of its own, has it.
 type guard struct {
 	conf   Config
 	report *os.File
 	timer  *Timer
+	tty    *terminal
 	pid    int // of the command, which is its group
 
 	phase  phase
@@ -31,6 +35,12 @@ type guard struct {
 	lost   bool
 	exited bool // the command itself is reaped
 	code   int
+
+	stopped   bool // the command is stopped
+	wantsTTY  bool // it is stopped because it is not in the foreground of the terminal
+	hadTTY    bool // it had the terminal when it was stopped
+	deadline  Time // the end of the grace after a signal that ends programs; 0 without one
+	wasPaused bool // the command was stopped when that signal came
 }
 
 type phase int
@@ -72,7 +82,7 @@ func Main(args []string) int {
 	children := make(chan os.Signal, 1)
 	signal.Notify(children, syscall.SIGCHLD)
 
-	g := &guard{report: report}
+	g := &guard{report: report, tty: openTerminal(parentGroup())}
 	decoder := json.NewDecoder(control)
 	if decoder.Decode(&g.conf) != nil {
 		return 1
@@ -107,23 +117,24 @@ func Main(args []string) int {
 	}()
 	for {
 		g.timer.Set(g.nextStop())
+		obey := func() {}
 		select {
 		case o, ok := <-orders:
+			obey = func() { g.obey(o) }
 			if !ok {
 				orders = nil
-				g.terminate("the supervisor is gone")
-				break
+				obey = func() { g.terminate("the supervisor is gone") }
 			}
-			g.obey(o)
 		case <-children:
 		case <-others:
 		case <-g.timer.C:
 		}
-		if g.reap() {
+		if g.reap() { // before the order: what it means depends on whether the command is stopped
 			removeCgroup(g.conf.Cgroup)
 			_ = send(report, Report{Event: Gone, Code: g.code, Lost: g.lost, Reason: g.reason, At: Now()})
 			return 0
 		}
+		obey()
 		g.onTime()
 	}
 }
@@ -144,15 +155,22 @@ func (g *guard) termTime() Time { return g.killTime().Add(-g.conf.Grace) }
 
 // nextStop returns the time of the next thing to do without an order.
 func (g *guard) nextStop() Time {
+	at := g.termTime()
 	switch {
 	case g.phase == killing:
 		return Now().Add(pause)
 	case g.phase == terminating:
 		return g.killAt
 	case g.conf.OnLost.Kill:
-		return g.killTime()
+		at = g.killTime()
 	}
-	return g.termTime()
+	if g.deadline != 0 {
+		at = min(at, g.deadline)
+	}
+	if g.wantsTTY {
+		at = min(at, Now().Add(ttyPause))
+	}
+	return at
 }
 
 // onTime does what the time has come for.
@@ -167,7 +185,45 @@ func (g *guard) onTime() {
 	case g.phase == running && !g.conf.OnLost.Kill && now >= g.termTime():
 		g.lose()
 		g.terminate("the session is near its end")
+	case g.deadline != 0 && now >= g.deadline:
+		g.deadline = 0
+		if (g.wasPaused || g.stopped) && !g.exited {
+			g.beginKilling(StoppedAtSignal)
+		}
+	case g.wantsTTY:
+		g.resume()
 	}
+}
+
+// resume lets a command go on that is stopped because it wants the terminal, once the supervisor has that: no shell
+// does it, for the shell sees the supervisor alone, which runs.
+func (g *guard) resume() {
+	if g.tty.pass(g.tty.supervisor(), g.pid) || g.tty.foreground() == g.pid {
+		_ = syscall.Kill(-g.pid, syscall.SIGCONT)
+	}
+}
+
+// stop notes that the command is stopped. It loses the terminal, as in a shell: Ctrl-C goes to the supervisor then.
+func (g *guard) stop(sig syscall.Signal) {
+	if sig == syscall.SIGTSTP {
+		// The shell of the terminal does not see that: it would wait for ever, and others for the lock.
+		_ = syscall.Kill(-g.pid, syscall.SIGCONT)
+		return
+	}
+	g.stopped, g.wantsTTY = true, g.tty != nil && (sig == syscall.SIGTTIN || sig == syscall.SIGTTOU)
+	if g.wantsTTY {
+		g.resume()
+		return
+	}
+	g.hadTTY = g.tty.pass(g.pid, g.tty.supervisor())
+}
+
+// goOn notes that the command goes on.
+func (g *guard) goOn() {
+	if g.hadTTY {
+		g.tty.pass(g.tty.supervisor(), g.pid)
+	}
+	g.stopped, g.wantsTTY, g.hadTTY = false, false, false
 }
 
 // lose notes that the session takes the command with it, unless that has ended or stops for another reason.
@@ -178,12 +234,28 @@ func (g *guard) obey(o Order) {
 		g.conf.End = o.End
 	}
 	if o.Signal != 0 && !g.exited {
-		_ = syscall.Kill(-g.pid, syscall.Signal(o.Signal)) // it may have just ended
+		g.signal(syscall.Signal(o.Signal))
 	}
 	if o.Kill {
 		g.lose()
 		g.beginKilling(HoldOver)
 	}
+}
+
+// signal passes a signal on. A command that is stopped notices none, so it goes on; if it has not ended at one that ends
+// programs within the grace, it is killed: it would hold for ever.
+func (g *guard) signal(sig syscall.Signal) {
+	_ = syscall.Kill(-g.pid, sig) // it may have just ended
+	switch sig {
+	case syscall.SIGSTOP, syscall.SIGTSTP, syscall.SIGTTIN, syscall.SIGTTOU:
+		return
+	case syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT:
+		if g.deadline == 0 {
+			g.deadline, g.wasPaused = Now().Add(g.conf.Grace), g.stopped
+		}
+		g.wasPaused = g.wasPaused || g.stopped
+	}
+	_ = syscall.Kill(-g.pid, syscall.SIGCONT)
 }
 
 // terminate asks the command to end, and its descendants if it has ended itself. It does nothing if it has done so
@@ -198,11 +270,13 @@ func (g *guard) terminate(reason string) {
 	switch {
 	case g.exited:
 		signalDescendants(syscall.SIGTERM)
+		signalDescendants(syscall.SIGCONT)
 		return
 	case len(g.conf.OnLost.Run) > 0 && g.lost:
 		if path, err := exec.LookPath(g.conf.OnLost.Run[0]); err == nil {
 			env := append(slices.Clone(g.conf.Env), g.conf.OnLost.PIDVariable+"="+strconv.Itoa(g.pid))
 			if _, err := g.start(path, g.conf.OnLost.Run, env, false); err == nil {
+				_ = syscall.Kill(-g.pid, syscall.SIGCONT)
 				return
 			}
 		}
@@ -233,17 +307,20 @@ func (g *guard) kill() {
 	signalDescendants(syscall.SIGKILL)
 }
 
-// reap takes the exit codes of all children that have ended, and reports whether nothing is left. It lets a command go
-// on that has stopped itself at the wish of the terminal, as editors do.
+// reap takes the exit codes of all children that have ended, and reports whether nothing is left. It notes whether the
+// command is stopped.
 func (g *guard) reap() (gone bool) {
 	for {
 		var status syscall.WaitStatus
-		pid, err := syscall.Wait4(-1, &status, syscall.WNOHANG|syscall.WUNTRACED, nil)
+		pid, err := syscall.Wait4(-1, &status, syscall.WNOHANG|syscall.WUNTRACED|syscall.WCONTINUED, nil)
 		switch {
 		case err == nil && pid > 0 && status.Stopped():
-			if pid == g.pid && status.StopSignal() == syscall.SIGTSTP {
-				// The shell of the terminal does not see that: it would wait for ever, and others for the lock.
-				_ = syscall.Kill(-g.pid, syscall.SIGCONT)
+			if pid == g.pid {
+				g.stop(status.StopSignal())
+			}
+		case err == nil && pid > 0 && status.Continued():
+			if pid == g.pid {
+				g.goOn()
 			}
 		case errors.Is(err, syscall.EINTR):
 		case errors.Is(err, syscall.ECHILD):
@@ -265,7 +342,10 @@ func (g *guard) reap() (gone bool) {
 // start starts a program in a group of its own that dies with this thread.
 func (g *guard) start(path string, args, env []string, isCommand bool) (int, error) {
 	sys := &syscall.SysProcAttr{Setpgid: true}
-	attach(sys, isCommand)
+	attach(sys)
+	if isCommand {
+		g.tty.give(sys)
+	}
 	release, err := intoCgroup(sys, g.conf.Cgroup)
 	if err != nil {
 		return 0, err

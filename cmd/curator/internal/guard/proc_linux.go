@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/signal"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -22,27 +22,100 @@ func becomeSubreaper() error {
 	return os.NewSyscallError("prctl", unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0))
 }
 
-// attach lets a child die with this thread. The command has the terminal if the standard input is one and the
-// supervisor had it.
-func attach(sys *syscall.SysProcAttr, isCommand bool) {
-	sys.Pdeathsig = syscall.SIGKILL
-	if !isCommand {
+// attach lets a child die with this thread.
+func attach(sys *syscall.SysProcAttr) { sys.Pdeathsig = syscall.SIGKILL }
+
+// terminal is the terminal of the session of this process. A nil terminal does nothing.
+type terminal struct {
+	file  *os.File
+	group int // of the supervisor, which has the terminal while the command does not
+}
+
+// openTerminal returns the terminal of this process, nil without one. It is the same for all standard streams: programs
+// whose standard input is a pipe open it by its name.
+func openTerminal(group int) *terminal {
+	fd, err := unix.Open("/dev/tty", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil
+	}
+	return &terminal{os.NewFile(uintptr(fd), "/dev/tty"), group}
+}
+
+// parentGroup returns the process group of the parent, 0 if it is not known.
+func parentGroup() int {
+	group, err := unix.Getpgid(os.Getppid())
+	if err != nil {
+		return 0
+	}
+	return group
+}
+
+// foreground returns the group that has the terminal, 0 if that is not known.
+func (t *terminal) foreground() int {
+	if t == nil {
+		return 0
+	}
+	group, err := unix.IoctlGetInt(int(t.file.Fd()), unix.TIOCGPGRP)
+	if err != nil {
+		return 0
+	}
+	return group
+}
+
+// supervisor returns the group of the supervisor.
+func (t *terminal) supervisor() int {
+	if t == nil {
+		return 0
+	}
+	return t.group
+}
+
+// give starts the command with the terminal if the supervisor has it, and the command reads and writes there. A command
+// in a pipeline gets it when it needs it: what stands beside it in the group of the supervisor may be a pager.
+func (t *terminal) give(sys *syscall.SysProcAttr) {
+	if t == nil || t.foreground() != t.group || !isTerminal(0) || !isTerminal(1) {
 		return
 	}
-	foreground, err := unix.IoctlGetInt(0, unix.TIOCGPGRP)
-	if err != nil {
-		return // no terminal
+	sys.Foreground, sys.Ctty = true, int(t.file.Fd())
+}
+
+func isTerminal(fd int) bool {
+	_, err := unix.IoctlGetTermios(fd, unix.TCGETS)
+	return err == nil
+}
+
+// pass makes another group that of the terminal, if a first one has it, and reports whether it did so. The calling
+// goroutine is locked to its thread.
+func (t *terminal) pass(from, to int) bool {
+	if t == nil || from == to || t.foreground() != from {
+		return false
 	}
-	if group, err := unix.Getpgid(os.Getppid()); err == nil && group == foreground {
-		sys.Foreground, sys.Ctty = true, 0
+	// A process in the background that does so is stopped, unless it blocks this signal.
+	var blocked, before unix.Sigset_t
+	blocked.Val[0] = 1 << (unix.SIGTTOU - 1)
+	if unix.PthreadSigmask(unix.SIG_BLOCK, &blocked, &before) != nil {
+		return false
+	}
+	defer func() { _ = unix.PthreadSigmask(unix.SIG_SETMASK, &before, nil) }()
+	return unix.IoctlSetPointerInt(int(t.file.Fd()), unix.TIOCSPGRP, to) == nil
+}
+
+// close releases the terminal.
+func (t *terminal) close() {
+	if t != nil {
+		_ = t.file.Close()
 	}
 }
 
-// takeTerminal makes this process group that of the terminal again, if a group had got it.
-func takeTerminal(group int) {
-	if foreground, err := unix.IoctlGetInt(0, unix.TIOCGPGRP); err == nil && foreground == group {
-		signal.Ignore(syscall.SIGTTOU) // which stops a process that does so in the background
-		_ = unix.IoctlSetPointerInt(0, unix.TIOCSPGRP, unix.Getpgrp())
+// takeTerminal makes the group of this process that of the terminal again, if the command or what is dead has it.
+func takeTerminal(command int) {
+	t := openTerminal(unix.Getpgrp())
+	defer t.close()
+	group := t.foreground()
+	if group > 0 && (group == command || errors.Is(syscall.Kill(-group, 0), syscall.ESRCH)) {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		t.pass(group, t.group)
 	}
 }
 

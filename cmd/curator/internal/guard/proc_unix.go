@@ -9,9 +9,26 @@ const Total = false
 
 func becomeSubreaper() error { return nil } // there is no such thing
 
-func attach(*syscall.SysProcAttr, bool) {}
+func attach(*syscall.SysProcAttr) {}
 
-func takeTerminal(int) {} // the command never had it
+// terminal is nil: the command never has it.
+type terminal struct{}
+
+func openTerminal(int) *terminal { return nil }
+
+func parentGroup() int { return 0 }
+
+func (*terminal) foreground() int { return 0 }
+
+func (*terminal) supervisor() int { return 0 }
+
+func (*terminal) give(*syscall.SysProcAttr) {}
+
+func (*terminal) pass(int, int) bool { return false }
+
+func (*terminal) close() {}
+
+func takeTerminal(int) {}
 
 func hasten() {}
 

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
+	"os/signal"
 	"runtime"
 	"strconv"
 	"syscall"
@@ -83,6 +84,9 @@ func Start(conf Config, cgroup bool) (*Process, error) {
 			received <- r
 		}
 	}()
+	// A terminal must not stop a process that holds a lock: it may be in the foreground while the command is not. The guard
+	// and the command do not inherit that. Writes of events to the terminal go through without SIGTTOU.
+	signal.Ignore(syscall.SIGTSTP, syscall.SIGTTIN, syscall.SIGTTOU)
 	if err := send(control, conf); err != nil {
 		return p, nil //nolint:nilerr // it has ended already, and Reports says so
 	}
@@ -110,11 +114,15 @@ func startGuard(self string, pipes ...*os.File) (*os.Process, error) {
 // firstFD is the least number of a pipe of a guard: a shell gives programs files up to 9.
 const firstFD = 10
 
-// Send sends an order. One that the guard does not read is lost: it is stopped then, and its supervisor has to kill it.
-func (p *Process) Send(o Order) {
+// Send sends an order, and reports whether the pipe has taken it. One that the guard does not read is lost: it is stopped
+// then, and its supervisor has to kill it.
+func (p *Process) Send(o Order) bool {
 	_ = p.control.SetWriteDeadline(time.Now().Add(sendTimeout))
-	_ = send(p.control, o)
+	return send(p.control, o) == nil
 }
+
+// Continue lets a guard go on that is stopped.
+func (p *Process) Continue() { _ = p.process.Signal(syscall.SIGCONT) }
 
 // Destroy kills the guard and everything below this process, and returns when nothing is left. It returns the exit code
 // of the command with the id pid if that is left to this process, and -1 otherwise.

@@ -84,6 +84,9 @@ const (
 // HoldOver is the reason of an end without a grace.
 const HoldOver = "the node is deleted, or the session has ended"
 
+// StoppedAtSignal is the reason of the end of a command that was stopped when a signal came that ends programs.
+const StoppedAtSignal = "it was stopped, and did not end within the grace after a signal"
+
 func send(w io.Writer, message any) error {
 	line, err := json.Marshal(message)
 	if err != nil {

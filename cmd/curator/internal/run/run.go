@@ -65,6 +65,8 @@ type Event struct {
 	Reason         string    `json:"reason,omitempty"`
 	Code           *int      `json:"code,omitempty"`
 	Margin         *int64    `json:"marginMs,omitempty"`
+	// SinceLoss is the time from the notice that the hold was lost to the end of the last process.
+	SinceLoss *int64 `json:"sinceLossMs,omitempty"`
 }
 
 // Outcome is how a command has ended. Nothing of it is left.
@@ -74,7 +76,18 @@ type Outcome struct {
 	Reason string // why it was stopped, "" if it ended by itself
 	// Margin is the time from the end of the last process to the earliest end of the session.
 	Margin time.Duration
+	// Taken means that the hold had ended before the command: the node was deleted, or the servers have ended the session.
+	// Another may have held it since, whatever Margin is. SinceLoss is the time from the notice of it to the end of the
+	// last process.
+	Taken     bool
+	SinceLoss time.Duration
 }
+
+// The reasons of the end of a command whose hold was taken.
+const (
+	NodeDeleted  = "the node is deleted"
+	SessionEnded = "the session has ended"
+)
 
 // MinimumTimeout returns the shortest session timeout for these times. The proof of a session is older than a third of
 // the timeout now and then, without a fault.
@@ -98,12 +111,15 @@ type supervisor struct {
 	Config
 	client    *framework.Client
 	hold      Hold
+	session   *framework.Session
 	process   *guard.Process
 	pid       int        // of the command
 	end       guard.Time // the earliest end of the session, by the newest proof
 	destroyAt guard.Time // when a guard that has not done its work is not waited for
 	exited    *int       // the exit code of the command, if the guard has reported it
 	lost      bool       // the guard stops the command because the session is near its end
+	lostAt    guard.Time // when the end of the hold was noticed; 0 before
+	signals   []int      // those that the guard has not taken yet
 }
 
 // Command runs a command until it ends or the hold is lost, and returns when nothing of it is left.
@@ -112,8 +128,8 @@ func Command(client *framework.Client, hold Hold, conf Config) (Outcome, error) 
 	if err := Check(timeout, conf.Grace, conf.Margin); err != nil { // the session may be another one by now
 		return Outcome{}, err
 	}
-	s := &supervisor{Config: conf, client: client, hold: hold}
-	if !s.prove() {
+	s := &supervisor{Config: conf, client: client, hold: hold, session: client.Session()}
+	if s.session.ID() != hold.Session || !s.prove() {
 		return Outcome{}, ErrLost
 	}
 	timer, err := guard.NewTimer()
@@ -151,32 +167,46 @@ func (s *supervisor) supervise(timeout time.Duration, timer *guard.Timer) (Outco
 			case r.Event == guard.NotStarted:
 				return Outcome{}, fmt.Errorf("%w: %s", ErrNotStarted, r.Error)
 			case r.Event == guard.Gone:
-				return s.outcome(r.Code, r.Lost, r.Reason, r.At), nil
+				return s.outcome(r), nil
 			}
 			s.report(r)
 		case <-proofs.C:
 			if s.prove() {
 				s.process.Send(guard.Order{End: s.end})
 			}
+			s.passSignals()
 		case sig := <-s.Signals:
 			if n, ok := sig.(syscall.Signal); ok {
 				s.Event(Event{Event: "signal", Signal: sig.String()})
-				s.process.Send(guard.Order{Signal: int(n)})
+				s.signals = append(s.signals, int(n))
+				s.passSignals()
 			}
 		case <-ended:
 			// Another one may have it already: the node was deleted, or the server has ended the session early.
 			ended = nil
+			s.lostAt = guard.Now()
 			s.process.Send(guard.Order{Kill: true})
-			s.destroyAt = min(s.destroyAt, guard.Now().Add(s.Margin/4))
+			s.destroyAt = min(s.destroyAt, s.lostAt.Add(s.Margin/4))
 		case <-timer.C:
 			if guard.Now() >= s.destroyAt {
 				reason := "the guard did not stop it in time"
-				if ended == nil {
-					reason = guard.HoldOver + "; " + reason
+				if s.lostAt != 0 {
+					reason = guard.HoldOver
 				}
 				return s.destroy(reason, true), nil
 			}
 		}
+	}
+}
+
+// passSignals sends the signals to the guard. One that is stopped goes on, and when its pipe is full it gets them later.
+func (s *supervisor) passSignals() {
+	for len(s.signals) > 0 {
+		s.process.Continue()
+		if !s.process.Send(guard.Order{Signal: s.signals[0]}) {
+			return
+		}
+		s.signals = s.signals[1:]
 	}
 }
 
@@ -212,22 +242,58 @@ func (s *supervisor) report(r guard.Report) {
 	s.Event(e)
 }
 
-// destroy kills what a guard has left, and the guard.
+// destroy kills what a guard has left, and the guard. If this process stood still while the guard has done its work,
+// the report of that is still in the pipe.
 func (s *supervisor) destroy(reason string, lost bool) Outcome {
 	code := s.process.Destroy(s.pid)
 	at := guard.Now()
+	for r := range s.process.Reports {
+		if r.Event == guard.Gone {
+			return s.outcome(r)
+		}
+		s.report(r)
+	}
 	switch {
 	case s.exited != nil:
 		code = *s.exited
 	case code < 0: // the guard has reaped it, and did not say so any more
 		code = 128 + int(syscall.SIGKILL)
 	}
-	return s.outcome(code, s.lost || lost && s.exited == nil, reason, at)
+	return s.outcome(guard.Report{Code: code, Lost: s.lost || lost && s.exited == nil, Reason: reason, At: at})
 }
 
-func (s *supervisor) outcome(code int, lost bool, reason string, at guard.Time) Outcome {
-	o := Outcome{Code: code, Lost: lost, Reason: reason, Margin: s.end.Sub(at)}
-	margin := o.Margin.Milliseconds()
-	s.Event(Event{Event: guard.Gone, Code: &o.Code, Reason: reason, Margin: &margin})
+// outcome returns the outcome of the last report.
+func (s *supervisor) outcome(r guard.Report) Outcome {
+	o := Outcome{Code: r.Code, Lost: r.Lost, Reason: r.Reason, Margin: s.end.Sub(r.At)}
+	if r.Reason == guard.HoldOver {
+		o.Taken, o.Reason = true, s.lossReason()
+		o.SinceLoss = max(r.At.Sub(s.lostAt), 0)
+	}
+	e := Event{Event: guard.Gone, Code: &o.Code, Reason: o.Reason}
+	margin, since := o.Margin.Milliseconds(), o.SinceLoss.Milliseconds()
+	if o.Taken {
+		e.SinceLoss = &since
+	}
+	if o.Reason != SessionEnded { // to the end of a session that has ended there is no time
+		e.Margin = &margin
+	}
+	s.Event(e)
 	return o
+}
+
+// lossTimeout bounds the question to the servers why a hold was lost.
+const lossTimeout = time.Second
+
+// lossReason returns why the hold was lost. The event of the deletion may come before the end of the session, which has
+// deleted the node: a read finds out. Nothing of the command is left, so it may take its time.
+func (s *supervisor) lossReason() string {
+	if s.session.Context().Err() == nil {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(s.hold.Context), lossTimeout)
+		defer cancel()
+		_, _ = s.client.CheckExists().ForPath(ctx, s.hold.Path) // what it says does not matter
+	}
+	if s.session.Context().Err() != nil {
+		return SessionEnded
+	}
+	return NodeDeleted
 }
