@@ -414,8 +414,8 @@ func TestLockDeletedNodeKillsBesideAStoppedGuard(t *testing.T) {
 		t.Errorf("code %d, want %d: %s", code, CodeLost, p.errors())
 	}
 	gone := p.seen("gone")
-	if gone == nil || gone.Margin == nil || *gone.Margin < time.Minute.Milliseconds() ||
-		!strings.Contains(gone.Reason, "node is deleted") {
+	if gone == nil || gone.SinceLoss == nil || *gone.SinceLoss > time.Minute.Milliseconds() || gone.Margin != nil ||
+		gone.Reason != run.NodeDeleted {
 		t.Errorf("not at once, or without the reason: %s", p.errors())
 	}
 }

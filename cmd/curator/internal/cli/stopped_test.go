@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/gocurator/curator/cmd/curator/internal/guard"
+	"github.com/gocurator/curator/cmd/curator/internal/run"
 	"github.com/gocurator/curator/curatortest"
 	"github.com/gocurator/curator/internal/testenv"
 	"github.com/gocurator/curator/internal/testenv/testclient"
@@ -143,23 +144,113 @@ read x; echo "then $x"; fg >/dev/null; echo "code $?"; read y; echo "at last $y"
 	}
 }
 
-// TestLockIsNotStoppedByTheTerminalInTheForeground types Ctrl-Z when the program itself is in the foreground: its
-// command does not want the terminal.
+// TestLockIsNotStoppedByTheTerminalInTheForeground types Ctrl-Z when the command has the terminal, and when the program
+// itself has it because the command does not read from there.
 func TestLockIsNotStoppedByTheTerminalInTheForeground(t *testing.T) {
-	environ, _ := connected(t)
-	o := onTerminal(t, environ, `set -m; "$0" lock /l -- sh -c 'trap "echo interrupted; exit 4" INT
-while :; do sleep 0.05; echo on; done' & read x; fg >/dev/null; echo "code $?"`)
-	o.awaits("on")
-	o.writes("a line\n")
-	o.awaits("a line")
-	for range 20 {
-		o.awaits("on")
-		o.writes("\x1a")
+	for name, stdin := range map[string]string{"the command": "", "the program": "</dev/null"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			environ, _ := connected(t)
+			o := onTerminal(t, environ, `set -m; "$0" lock /l -- sh -c 'trap "echo interrupted; exit 4" INT
+while :; do sleep 0.05; echo on; done' `+stdin+` & read x; fg >/dev/null; echo "code $?"`)
+			o.awaits("on")
+			o.writes("a line\n")
+			o.awaits("a line")
+			for range 20 {
+				o.awaits("on")
+				o.writes("\x1a")
+			}
+			o.writes("\x03")
+			o.awaits("interrupted")
+			o.awaits("code 4")
+			testclient.Must(t, o.cmd.Wait())
+		})
 	}
-	o.writes("\x03")
-	o.awaits("interrupted")
-	o.awaits("code 4")
+}
+
+// foreground returns the process group that has the terminal.
+func (o *terminalOf) foreground() int {
+	o.t.Helper()
+	group, err := unix.IoctlGetInt(int(o.control.Fd()), unix.TIOCGPGRP)
+	testclient.Must(o.t, err)
+	return group
+}
+
+// awaitsPID returns the number of a line "pid 12".
+func (o *terminalOf) awaitsPID() int {
+	o.t.Helper()
+	for line := range o.lines {
+		if _, text, ok := strings.Cut(line, "pid "); ok {
+			pid, err := strconv.Atoi(text)
+			testclient.Must(o.t, err)
+			return pid
+		}
+	}
+	o.t.Fatal("no process")
+	return 0
+}
+
+// TestLockForegroundGivesTheTerminalToARunningCommand has a job that does not read from the terminal, in each shell.
+func TestLockForegroundGivesTheTerminalToARunningCommand(t *testing.T) {
+	for _, shell := range []string{"sh", "bash"} {
+		t.Run(shell, func(t *testing.T) {
+			t.Parallel()
+			environ, _ := connected(t)
+			o := onTerminal(t, environ, `exec `+shell+` -c 'set -m; "$0" lock /l -- sh -c "echo pid \$\$; exec sleep 600" &
+read x; fg >/dev/null; echo "code $?"; read y; echo "then $y"' "$0"`)
+			pid, own := o.awaitsPID(), o.foreground()
+			if own == pid {
+				t.Error("a job in the background has the terminal")
+			}
+			o.writes("a line\n")
+			testenv.Eventually(t, func() bool { return o.foreground() == pid }, "the command has the terminal")
+			o.writes("\x03")
+			o.awaits("code 130")
+			testenv.Eventually(t, func() bool { return o.foreground() == own }, "the shell has the terminal again")
+			o.writes("a last\n")
+			o.awaits("then a last")
+			testclient.Must(t, o.cmd.Wait())
+		})
+	}
+}
+
+// TestLockForegroundContinuesACommandThatWasStopped stops the command and the program, and brings the job to the
+// foreground.
+func TestLockForegroundContinuesACommandThatWasStopped(t *testing.T) {
+	environ, _ := connected(t)
+	o := onTerminal(t, environ, `set -m; "$0" lock /l -- sh -c 'echo "pid $$"; read x; echo "got $x"' </dev/tty &
+echo "job $!"; read x; kill -STOP $x; kill -STOP $!; echo stopped; read x; fg >/dev/null; echo "code $?"`)
+	pid := o.awaitsPID()
+	awaitState(t, pid, "T") // it has read in the background
+	o.writes(strconv.Itoa(pid) + "\n")
+	o.awaits("stopped")
+	o.writes("go on\n")
+	testenv.Eventually(t, func() bool { return o.foreground() == pid }, "the command has the terminal")
+	o.writes("a line\n")
+	o.awaits("got a line")
+	o.awaits("code 0")
 	testclient.Must(t, o.cmd.Wait())
+}
+
+// TestLockBelowAnotherLockHasTheTerminal runs the program as the command of another one, in a pipeline, in which the
+// first does not give the terminal away.
+func TestLockBelowAnotherLockHasTheTerminal(t *testing.T) {
+	for name, inner := range map[string]string{
+		"command": `"$0" lock /b -- sh -c 'read x; echo "got $x"'`,
+		"script":  `sh -c '"$0" lock /b -- sh -c "read x; echo \"got \$x\""; true' "$0"`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			environ, _ := connected(t)
+			o := onTerminal(t, environ, `set -m; "$0" lock /a -- `+inner+` | cat; echo "code $?"; read y; echo "then $y"`)
+			o.writes("first\n")
+			o.awaits("got first")
+			o.awaits("code 0")
+			o.writes("second\n")
+			o.awaits("then second")
+			testclient.Must(t, o.cmd.Wait())
+		})
+	}
 }
 
 // TestLockStoppedCommandInTheForegroundEndsAtAnInterrupt stops a command that has the terminal, which goes back.
@@ -167,22 +258,13 @@ func TestLockStoppedCommandInTheForegroundEndsAtAnInterrupt(t *testing.T) {
 	environ, _ := connected(t)
 	o := onTerminal(t, environ, `set -m; "$0" lock /l -- sh -c 'echo "pid $$"; kill -STOP $$; read x; echo "got $x"; kill -STOP $$
 '; echo "code $?"; read y; echo "then $y"`)
-	pid := 0
-	for line := range o.lines {
-		if text, ok := strings.CutPrefix(line, "pid "); ok {
-			pid, _ = strconv.Atoi(text)
-			break
-		}
-	}
+	pid := o.awaitsPID()
 	awaitState(t, pid, "T")
 	testclient.Must(t, syscall.Kill(pid, syscall.SIGCONT)) // with the terminal again
 	o.writes("first\n")
 	o.awaits("got first")
 	awaitState(t, pid, "T")
-	testenv.Eventually(t, func() bool {
-		group, err := unix.IoctlGetInt(int(o.control.Fd()), unix.TIOCGPGRP)
-		return err == nil && group != pid
-	}, "the terminal goes back")
+	testenv.Eventually(t, func() bool { return o.foreground() != pid }, "the terminal goes back")
 	o.writes("\x03")
 	o.awaits("code 130")
 	o.writes("second\n")
@@ -232,6 +314,76 @@ func TestLockSupervisorStoppedReportsWhatTheGuardDid(t *testing.T) {
 	}
 }
 
+// TestLockAllStoppedReportsThatItWasTooLate stops the program and its guard until the session has ended, and then lets
+// them go on: nothing can kill the command in time.
+func TestLockAllStoppedReportsThatItWasTooLate(t *testing.T) {
+	t.Parallel()
+	environ, connect := connected(t)
+	p := launch(t, environ, "", "lock", "--session-timeout", "4s", "--grace", "100ms", "--margin", "100ms",
+		"/l", "--", "sh", "-c", "echo $$; exec sleep 600")
+	testenv.Eventually(t, func() bool { return strings.Contains(p.output(), "\n") }, "the command is ready")
+	pid, err := strconv.Atoi(strings.TrimSpace(p.output()))
+	testclient.Must(t, err)
+	stopped := parentOf(t, pid)
+	testclient.Must(t, p.cmd.Process.Signal(syscall.SIGSTOP))
+	testclient.Must(t, syscall.Kill(stopped, syscall.SIGSTOP))
+	hold, err := locks.NewInterProcessMutex(testclient.Connect(t, connect), "/l").Acquire(testenv.Context(t))
+	testclient.Must(t, err) // the session has ended
+	if syscall.Kill(pid, 0) != nil {
+		t.Fatal("the command is dead already")
+	}
+	testclient.Must(t, p.cmd.Process.Signal(syscall.SIGCONT))
+	testclient.Must(t, syscall.Kill(stopped, syscall.SIGCONT))
+	got := p.result()
+	if got.code != CodeLost || strings.Contains(got.stderr, "before") ||
+		!strings.Contains(got.stderr, "after the session could have ended") &&
+			!strings.Contains(got.stderr, run.SessionEnded+"; ") {
+		t.Errorf("got %+v, want code %d and that it was late", got, CodeLost)
+	}
+	testclient.Must(t, hold.Release(t.Context()))
+}
+
+// TestLockDeletedInTheGraceIsALoss deletes the node of a command that is being stopped because its session is near its
+// end.
+func TestLockDeletedInTheGraceIsALoss(t *testing.T) {
+	t.Parallel()
+	root := testenv.Chroot(t)
+	proxy, connect := testclient.Proxy(t, root)
+	p := launch(t, []string{"CURATOR_CONNECT=" + connect}, "", "lock", "--json", "--session-timeout", "15s",
+		"--grace", "5s", "--margin", "500ms", "/l", "--", "sh", "-c", `trap '' TERM; while :; do sleep 0.05; done`)
+	path := p.await("acquired").Path
+	p.await("started")
+	thaw := proxy.Faults().Freeze()
+	p.await("terminating")
+	testclient.Must(t, testclient.Connect(t, testenv.Addr(t)+root).Delete().ForPath(t.Context(), path))
+	thaw()
+	if code := p.wait(); code != CodeLost {
+		t.Errorf("code %d, want %d: %s", code, CodeLost, p.errors())
+	}
+	gone := p.seen("gone")
+	if gone == nil || gone.Margin != nil || gone.SinceLoss == nil || gone.Reason != run.NodeDeleted {
+		t.Errorf("not the loss: %s", p.errors())
+	}
+}
+
+// TestLockLossWithoutAnAnswerNamesBothReasons has a server that says nothing more once the node is deleted.
+func TestLockLossWithoutAnAnswerNamesBothReasons(t *testing.T) {
+	t.Parallel()
+	server := curatortest.NewServerT(t)
+	p := launch(t, []string{"CURATOR_CONNECT=" + server.ConnectString()}, "", "lock", "--json", "--session-timeout", "2m",
+		"/l", "--", "sleep", "600")
+	path := p.await("acquired").Path
+	p.await("started")
+	server.Faults().Add(curatortest.Rule{Ops: []string{"exists"}, Path: "/l/**", Action: curatortest.HoldReply})
+	testclient.Must(t, testclient.Connect(t, server.ConnectString()).Delete().ForPath(t.Context(), path))
+	if code := p.wait(); code != CodeLost {
+		t.Errorf("code %d, want %d: %s", code, CodeLost, p.errors())
+	}
+	if gone := p.seen("gone"); gone == nil || gone.Margin != nil || gone.Reason != guard.HoldOver {
+		t.Errorf("not both reasons: %s", p.errors())
+	}
+}
+
 // TestLockLossSaysWhatWasLost ends the hold while its session counts as alive: a margin to its end says nothing.
 func TestLockLossSaysWhatWasLost(t *testing.T) {
 	for _, test := range []struct {
@@ -240,20 +392,20 @@ func TestLockLossSaysWhatWasLost(t *testing.T) {
 		want string
 		end  func(t *testing.T, server *curatortest.Server, path string, session int64)
 	}{
-		{"deleted", "lock", "the node is deleted", func(t *testing.T, s *curatortest.Server, path string, _ int64) {
+		{"deleted", "lock", run.NodeDeleted, func(t *testing.T, s *curatortest.Server, path string, _ int64) {
 			t.Helper()
 			testclient.Must(t, testclient.Connect(t, s.ConnectString()).Delete().ForPath(t.Context(), path))
 		}},
-		{"expired", "lock", "the session has ended", func(t *testing.T, s *curatortest.Server, _ string, id int64) {
+		{"expired", "lock", run.SessionEnded, func(t *testing.T, s *curatortest.Server, _ string, id int64) {
 			t.Helper()
 			testclient.Must(t, s.ExpireSession(id))
 		}},
-		{"leadership expired", "elect", "the session has ended",
+		{"leadership expired", "elect", run.SessionEnded,
 			func(t *testing.T, s *curatortest.Server, _ string, id int64) {
 				t.Helper()
 				testclient.Must(t, s.ExpireSession(id))
 			}},
-		{"lease deleted", "semaphore", "the node is deleted",
+		{"lease deleted", "semaphore", run.NodeDeleted,
 			func(t *testing.T, s *curatortest.Server, path string, _ int64) {
 				t.Helper()
 				testclient.Must(t, testclient.Connect(t, s.ConnectString()).Delete().ForPath(t.Context(), path))

@@ -14,7 +14,10 @@ const Subcommand = "guard"
 const Total = false
 
 // Process is a guard process.
-type Process struct{ Reports <-chan Report }
+type Process struct {
+	Reports   <-chan Report
+	Continued <-chan os.Signal
+}
 
 // Notify relays the signals to c.
 func Notify(c chan<- os.Signal, signals ...os.Signal) { signal.Notify(c, signals...) }

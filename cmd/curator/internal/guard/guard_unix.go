@@ -18,8 +18,8 @@ import (
 // pause is the time between two rounds of SIGKILL. A process that forks meanwhile is hit by the next one.
 const pause = 2 * time.Millisecond
 
-// ttyPause is the time between two looks at the terminal that a stopped command wants.
-const ttyPause = 100 * time.Millisecond
+// ttyPause is the time between two looks at the terminal that the command does not have.
+const ttyPause = 200 * time.Millisecond
 
 // guard is the state of a guard process. One goroutine, on a thread of its own, has it.
 type guard struct {
@@ -38,7 +38,6 @@ type guard struct {
 
 	stopped   bool // the command is stopped
 	wantsTTY  bool // it is stopped because it is not in the foreground of the terminal
-	hadTTY    bool // it had the terminal when it was stopped
 	deadline  Time // the end of the grace after a signal that ends programs; 0 without one
 	wasPaused bool // the command was stopped when that signal came
 }
@@ -82,7 +81,7 @@ func Main(args []string) int {
 	children := make(chan os.Signal, 1)
 	signal.Notify(children, syscall.SIGCHLD)
 
-	g := &guard{report: report, tty: openTerminal(parentGroup())}
+	g := &guard{report: report, tty: openTerminal(supervisorGroups())}
 	decoder := json.NewDecoder(control)
 	if decoder.Decode(&g.conf) != nil {
 		return 1
@@ -136,6 +135,7 @@ func Main(args []string) int {
 		}
 		obey()
 		g.onTime()
+		g.shareTerminal()
 	}
 }
 
@@ -167,7 +167,7 @@ func (g *guard) nextStop() Time {
 	if g.deadline != 0 {
 		at = min(at, g.deadline)
 	}
-	if g.wantsTTY {
+	if g.awaitsTTY() {
 		at = min(at, Now().Add(ttyPause))
 	}
 	return at
@@ -190,20 +190,33 @@ func (g *guard) onTime() {
 		if (g.wasPaused || g.stopped) && !g.exited {
 			g.beginKilling(StoppedAtSignal)
 		}
-	case g.wantsTTY:
-		g.resume()
 	}
 }
 
-// resume lets a command go on that is stopped because it wants the terminal, once the supervisor has that: no shell
-// does it, for the shell sees the supervisor alone, which runs.
-func (g *guard) resume() {
-	if g.tty.pass(g.tty.supervisor(), g.pid) || g.tty.foreground() == g.pid {
-		_ = syscall.Kill(-g.pid, syscall.SIGCONT)
+// awaitsTTY reports whether the command is to have the terminal as soon as the supervisor has it. A shell that brings
+// the supervisor to the foreground says so to no process.
+func (g *guard) awaitsTTY() bool {
+	if g.exited || g.stopped && !g.wantsTTY {
+		return false
+	}
+	return g.wantsTTY || g.tty.isInteractive() && g.tty.foreground() != g.pid
+}
+
+// shareTerminal does for the command what a shell does for a job: one that runs, or that is stopped because it wants the
+// terminal, has it while the supervisor is in the foreground. One that is stopped for another reason has not, so that
+// Ctrl-C goes to the supervisor.
+func (g *guard) shareTerminal() {
+	switch {
+	case g.stopped && !g.wantsTTY && !g.exited:
+		g.tty.take(g.pid)
+	case g.awaitsTTY():
+		if (g.tty.give(g.pid) || g.tty.foreground() == g.pid) && g.wantsTTY {
+			_ = syscall.Kill(-g.pid, syscall.SIGCONT) // no shell does it: that sees the supervisor alone, which runs
+		}
 	}
 }
 
-// stop notes that the command is stopped. It loses the terminal, as in a shell: Ctrl-C goes to the supervisor then.
+// stop notes that the command is stopped.
 func (g *guard) stop(sig syscall.Signal) {
 	if sig == syscall.SIGTSTP {
 		// The shell of the terminal does not see that: it would wait for ever, and others for the lock.
@@ -211,19 +224,6 @@ func (g *guard) stop(sig syscall.Signal) {
 		return
 	}
 	g.stopped, g.wantsTTY = true, g.tty != nil && (sig == syscall.SIGTTIN || sig == syscall.SIGTTOU)
-	if g.wantsTTY {
-		g.resume()
-		return
-	}
-	g.hadTTY = g.tty.pass(g.pid, g.tty.supervisor())
-}
-
-// goOn notes that the command goes on.
-func (g *guard) goOn() {
-	if g.hadTTY {
-		g.tty.pass(g.tty.supervisor(), g.pid)
-	}
-	g.stopped, g.wantsTTY, g.hadTTY = false, false, false
 }
 
 // lose notes that the session takes the command with it, unless that has ended or stops for another reason.
@@ -247,8 +247,6 @@ func (g *guard) obey(o Order) {
 func (g *guard) signal(sig syscall.Signal) {
 	_ = syscall.Kill(-g.pid, sig) // it may have just ended
 	switch sig {
-	case syscall.SIGSTOP, syscall.SIGTSTP, syscall.SIGTTIN, syscall.SIGTTOU:
-		return
 	case syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT:
 		if g.deadline == 0 {
 			g.deadline, g.wasPaused = Now().Add(g.conf.Grace), g.stopped
@@ -320,7 +318,7 @@ func (g *guard) reap() (gone bool) {
 			}
 		case err == nil && pid > 0 && status.Continued():
 			if pid == g.pid {
-				g.goOn()
+				g.stopped, g.wantsTTY = false, false
 			}
 		case errors.Is(err, syscall.EINTR):
 		case errors.Is(err, syscall.ECHILD):
@@ -344,7 +342,7 @@ func (g *guard) start(path string, args, env []string, isCommand bool) (int, err
 	sys := &syscall.SysProcAttr{Setpgid: true}
 	attach(sys)
 	if isCommand {
-		g.tty.give(sys)
+		g.tty.attach(sys)
 	}
 	release, err := intoCgroup(sys, g.conf.Cgroup)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -27,28 +28,56 @@ func attach(sys *syscall.SysProcAttr) { sys.Pdeathsig = syscall.SIGKILL }
 
 // terminal is the terminal of the session of this process. A nil terminal does nothing.
 type terminal struct {
-	file  *os.File
-	group int // of the supervisor, which has the terminal while the command does not
+	file *os.File
+	// groups are those that have the terminal while the command does not: that of the supervisor, and those of the
+	// supervisors whose commands have started it.
+	groups []int
+	// interactive means that the command is to have the terminal while it runs: it reads from it, and what it writes goes
+	// to no pager, which would need it as well. Another command gets it when it asks for it.
+	interactive bool
 }
 
 // openTerminal returns the terminal of this process, nil without one. It is the same for all standard streams: programs
 // whose standard input is a pipe open it by its name.
-func openTerminal(group int) *terminal {
+func openTerminal(groups []int) *terminal {
 	fd, err := unix.Open("/dev/tty", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil
 	}
-	return &terminal{os.NewFile(uintptr(fd), "/dev/tty"), group}
+	return &terminal{os.NewFile(uintptr(fd), "/dev/tty"), groups, isTerminal(0) && !isPipe(1)}
 }
 
-// parentGroup returns the process group of the parent, 0 if it is not known.
-func parentGroup() int {
-	group, err := unix.Getpgid(os.Getppid())
-	if err != nil {
-		return 0
+// supervisorGroups returns the process group of the supervisor, and behind it those of the processes of this program
+// which that one descends from.
+func supervisorGroups() (groups []int) {
+	self, err := os.Stat("/proc/self/exe")
+	for pid := os.Getppid(); pid > 1; {
+		exe, exeErr := os.Stat("/proc/" + strconv.Itoa(pid) + "/exe")
+		if len(groups) == 0 || err == nil && exeErr == nil && os.SameFile(self, exe) {
+			if group, err := unix.Getpgid(pid); err == nil {
+				groups = append(groups, group)
+			}
+		}
+		p, ok := readProcess(pid)
+		if !ok {
+			break
+		}
+		pid = p.parent
 	}
-	return group
+	return groups
 }
+
+func isTerminal(fd int) bool {
+	_, err := unix.IoctlGetTermios(fd, unix.TCGETS)
+	return err == nil
+}
+
+func isPipe(fd int) bool {
+	var stat unix.Stat_t
+	return unix.Fstat(fd, &stat) == nil && stat.Mode&unix.S_IFMT == unix.S_IFIFO
+}
+
+func (t *terminal) isInteractive() bool { return t != nil && t.interactive }
 
 // foreground returns the group that has the terminal, 0 if that is not known.
 func (t *terminal) foreground() int {
@@ -62,60 +91,49 @@ func (t *terminal) foreground() int {
 	return group
 }
 
-// supervisor returns the group of the supervisor.
-func (t *terminal) supervisor() int {
-	if t == nil {
-		return 0
+// attach lets a command that is interactive start with the terminal.
+func (t *terminal) attach(sys *syscall.SysProcAttr) {
+	if t.isInteractive() && slices.Contains(t.groups, t.foreground()) {
+		sys.Foreground, sys.Ctty = true, int(t.file.Fd())
 	}
-	return t.group
 }
 
-// give starts the command with the terminal if the supervisor has it, and the command reads and writes there. A command
-// in a pipeline gets it when it needs it: what stands beside it in the group of the supervisor may be a pager.
-func (t *terminal) give(sys *syscall.SysProcAttr) {
-	if t == nil || t.foreground() != t.group || !isTerminal(0) || !isTerminal(1) {
-		return
-	}
-	sys.Foreground, sys.Ctty = true, int(t.file.Fd())
+// give makes the group of the command that of the terminal if a supervisor has it, and reports whether it did so. The
+// calling goroutine is locked to its thread, as that of take.
+func (t *terminal) give(command int) bool {
+	return t != nil && slices.Contains(t.groups, t.foreground()) && t.set(command)
 }
 
-func isTerminal(fd int) bool {
-	_, err := unix.IoctlGetTermios(fd, unix.TCGETS)
-	return err == nil
+// take makes the group of the supervisor that of the terminal if the command has it.
+func (t *terminal) take(command int) {
+	if t != nil && len(t.groups) > 0 && t.foreground() == command {
+		t.set(t.groups[0])
+	}
 }
 
-// pass makes another group that of the terminal, if a first one has it, and reports whether it did so. The calling
-// goroutine is locked to its thread.
-func (t *terminal) pass(from, to int) bool {
-	if t == nil || from == to || t.foreground() != from {
-		return false
-	}
-	// A process in the background that does so is stopped, unless it blocks this signal.
+// set makes a group that of the terminal, and reports whether it did so. A process in the background that does so is
+// stopped, unless it blocks the signal for that.
+func (t *terminal) set(group int) bool {
 	var blocked, before unix.Sigset_t
 	blocked.Val[0] = 1 << (unix.SIGTTOU - 1)
 	if unix.PthreadSigmask(unix.SIG_BLOCK, &blocked, &before) != nil {
 		return false
 	}
 	defer func() { _ = unix.PthreadSigmask(unix.SIG_SETMASK, &before, nil) }()
-	return unix.IoctlSetPointerInt(int(t.file.Fd()), unix.TIOCSPGRP, to) == nil
-}
-
-// close releases the terminal.
-func (t *terminal) close() {
-	if t != nil {
-		_ = t.file.Close()
-	}
+	return unix.IoctlSetPointerInt(int(t.file.Fd()), unix.TIOCSPGRP, group) == nil
 }
 
 // takeTerminal makes the group of this process that of the terminal again, if the command or what is dead has it.
 func takeTerminal(command int) {
-	t := openTerminal(unix.Getpgrp())
-	defer t.close()
-	group := t.foreground()
-	if group > 0 && (group == command || errors.Is(syscall.Kill(-group, 0), syscall.ESRCH)) {
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		t.pass(group, t.group)
+	t := openTerminal([]int{unix.Getpgrp()})
+	if t == nil {
+		return
+	}
+	defer t.file.Close() //nolint:errcheck // nothing was written
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	if group := t.foreground(); group == command || group > 0 && errors.Is(syscall.Kill(-group, 0), syscall.ESRCH) {
+		t.take(group)
 	}
 }
 

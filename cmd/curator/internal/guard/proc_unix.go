@@ -14,19 +14,19 @@ func attach(*syscall.SysProcAttr) {}
 // terminal is nil: the command never has it.
 type terminal struct{}
 
-func openTerminal(int) *terminal { return nil }
+func openTerminal([]int) *terminal { return nil }
 
-func parentGroup() int { return 0 }
+func supervisorGroups() []int { return nil }
+
+func (*terminal) isInteractive() bool { return false }
 
 func (*terminal) foreground() int { return 0 }
 
-func (*terminal) supervisor() int { return 0 }
+func (*terminal) attach(*syscall.SysProcAttr) {}
 
-func (*terminal) give(*syscall.SysProcAttr) {}
+func (*terminal) give(int) bool { return false }
 
-func (*terminal) pass(int, int) bool { return false }
-
-func (*terminal) close() {}
+func (*terminal) take(int) {}
 
 func takeTerminal(int) {}
 

@@ -25,11 +25,14 @@ const sendTimeout = 20 * time.Millisecond
 type Process struct {
 	// Reports is closed when the guard has ended.
 	Reports <-chan Report
+	// Continued gets SIGCONT when this process goes on after it was stopped, as a shell does it for a job.
+	Continued <-chan os.Signal
 
-	process *os.Process
-	control *os.File
-	cgroup  string
-	done    <-chan struct{} // closed when the guard is reaped
+	continued chan os.Signal
+	process   *os.Process
+	control   *os.File
+	cgroup    string
+	done      <-chan struct{} // closed when the guard is reaped
 }
 
 // Start starts a guard, which starts the command. It takes the standard streams of this process. With cgroup it puts
@@ -67,7 +70,12 @@ func Start(conf Config, cgroup bool) (*Process, error) {
 	}
 	done := make(chan struct{})
 	received := make(chan Report)
-	p := &Process{Reports: received, process: process, control: control, cgroup: conf.Cgroup, done: done}
+	continued := make(chan os.Signal, 1)
+	Notify(continued, syscall.SIGCONT)
+	p := &Process{
+		Reports: received, Continued: continued, continued: continued, process: process, control: control,
+		cgroup: conf.Cgroup, done: done,
+	}
 	go func() {
 		defer close(done)
 		_, _ = process.Wait() // what it was is in its reports
@@ -157,6 +165,7 @@ func (p *Process) Destroy(pid int) (code int) {
 // the terminal back from the command with the id pid.
 func (p *Process) Close(pid int) {
 	takeTerminal(pid)
+	signal.Stop(p.continued)
 	_ = p.control.Close()
 	for range p.Reports { // what it says no longer matters
 	}

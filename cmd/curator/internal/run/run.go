@@ -65,7 +65,7 @@ type Event struct {
 	Reason         string    `json:"reason,omitempty"`
 	Code           *int      `json:"code,omitempty"`
 	Margin         *int64    `json:"marginMs,omitempty"`
-	// SinceLoss is the time from the notice that the hold was lost to the end of the last process.
+	// SinceLoss is there in place of Margin when the hold had ended before the command.
 	SinceLoss *int64 `json:"sinceLossMs,omitempty"`
 }
 
@@ -76,9 +76,8 @@ type Outcome struct {
 	Reason string // why it was stopped, "" if it ended by itself
 	// Margin is the time from the end of the last process to the earliest end of the session.
 	Margin time.Duration
-	// Taken means that the hold had ended before the command: the node was deleted, or the servers have ended the session.
-	// Another may have held it since, whatever Margin is. SinceLoss is the time from the notice of it to the end of the
-	// last process.
+	// Taken means that the hold had ended before the command: the node was deleted, or the session has ended. Another may
+	// have held it since, whatever Margin is. SinceLoss is the time from the notice of it to the end of the last process.
 	Taken     bool
 	SinceLoss time.Duration
 }
@@ -176,11 +175,9 @@ func (s *supervisor) supervise(timeout time.Duration, timer *guard.Timer) (Outco
 			}
 			s.passSignals()
 		case sig := <-s.Signals:
-			if n, ok := sig.(syscall.Signal); ok {
-				s.Event(Event{Event: "signal", Signal: sig.String()})
-				s.signals = append(s.signals, int(n))
-				s.passSignals()
-			}
+			s.signal(sig)
+		case sig := <-s.process.Continued:
+			s.signal(sig)
 		case <-ended:
 			// Another one may have it already: the node was deleted, or the server has ended the session early.
 			ended = nil
@@ -189,13 +186,18 @@ func (s *supervisor) supervise(timeout time.Duration, timer *guard.Timer) (Outco
 			s.destroyAt = min(s.destroyAt, s.lostAt.Add(s.Margin/4))
 		case <-timer.C:
 			if guard.Now() >= s.destroyAt {
-				reason := "the guard did not stop it in time"
-				if s.lostAt != 0 {
-					reason = guard.HoldOver
-				}
-				return s.destroy(reason, true), nil
+				return s.destroy("the guard did not stop it in time", true), nil
 			}
 		}
+	}
+}
+
+// signal passes a signal on.
+func (s *supervisor) signal(sig os.Signal) {
+	if n, ok := sig.(syscall.Signal); ok {
+		s.Event(Event{Event: "signal", Signal: sig.String()})
+		s.signals = append(s.signals, int(n))
+		s.passSignals()
 	}
 }
 
@@ -265,35 +267,40 @@ func (s *supervisor) destroy(reason string, lost bool) Outcome {
 // outcome returns the outcome of the last report.
 func (s *supervisor) outcome(r guard.Report) Outcome {
 	o := Outcome{Code: r.Code, Lost: r.Lost, Reason: r.Reason, Margin: s.end.Sub(r.At)}
-	if r.Reason == guard.HoldOver {
-		o.Taken, o.Reason = true, s.lossReason()
-		o.SinceLoss = max(r.At.Sub(s.lostAt), 0)
-	}
-	e := Event{Event: guard.Gone, Code: &o.Code, Reason: o.Reason}
-	margin, since := o.Margin.Milliseconds(), o.SinceLoss.Milliseconds()
+	// A supervisor that stood still may notice the end of the hold long after the guard has done its work.
+	o.Taken = s.lostAt != 0 && s.lostAt <= r.At
+	left := o.Margin.Milliseconds()
+	e := Event{Event: guard.Gone, Code: &o.Code, Margin: &left}
 	if o.Taken {
-		e.SinceLoss = &since
+		o.SinceLoss = r.At.Sub(s.lostAt)
+		since := o.SinceLoss.Milliseconds()
+		e.Margin, e.SinceLoss = nil, &since
+		if o.Lost {
+			o.Reason = s.lossReason()
+		}
 	}
-	if o.Reason != SessionEnded { // to the end of a session that has ended there is no time
-		e.Margin = &margin
-	}
+	e.Reason = o.Reason
 	s.Event(e)
 	return o
 }
 
 // lossTimeout bounds the question to the servers why a hold was lost.
-const lossTimeout = time.Second
+const lossTimeout = 5 * time.Second
 
 // lossReason returns why the hold was lost. The event of the deletion may come before the end of the session, which has
-// deleted the node: a read finds out. Nothing of the command is left, so it may take its time.
+// deleted the node: a read in that session finds out. Nothing of the command is left, so it may take its time.
 func (s *supervisor) lossReason() string {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.hold.Context), lossTimeout)
+	defer cancel()
+	var err error
 	if s.session.Context().Err() == nil {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(s.hold.Context), lossTimeout)
-		defer cancel()
-		_, _ = s.client.CheckExists().ForPath(ctx, s.hold.Path) // what it says does not matter
+		_, err = s.client.CheckExists().ForPath(ctx, s.hold.Path)
 	}
-	if s.session.Context().Err() != nil {
+	switch {
+	case s.session.Context().Err() != nil:
 		return SessionEnded
+	case err != nil:
+		return guard.HoldOver // no server says which
 	}
 	return NodeDeleted
 }
