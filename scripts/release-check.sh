@@ -37,17 +37,25 @@ $go test -count=1 ./internal/apicheck ./internal/arrows ./docs
 previous=$(git describe --tags --abbrev=0 --match 'v*' 2>/dev/null || true)
 [[ -z $previous ]] || git --no-pager diff --stat "$previous" HEAD -- internal/apicheck/testdata/api.txt
 
-# A module has the files below its root but for those of other modules.
+# serve writes what a module proxy serves of the module in a directory of a commit, as a version. A module has the files
+# below its root but for those of other modules.
+serve() {
+	local commit=$1 dir=$2 version=$3 name=$module${2:+/$2} others=() file
+	local served=$work/proxy/$name/@v
+	for file in $(git ls-tree -r --name-only "$commit" "${dir:-.}"); do
+		[[ $file != */go.mod || $file == "$dir/go.mod" ]] || others+=(":(exclude)$(dirname "${file#"${dir:+$dir/}"}")")
+	done
+	mkdir -p "$served"
+	git archive --format=zip --prefix="$name@$version/" --output="$served/$version.zip" "$commit:$dir" -- . "${others[@]}"
+	git show "$commit:${dir:+$dir/}go.mod" >"$served/$version.mod"
+	printf '{"Version":"%s","Time":"%s"}\n' "$version" "$(TZ=UTC git log -1 --format=%cd --date=format-local:%FT%TZ)" |
+		tee "$served/$version.info" >"$served/../@latest"
+	# A list has no versions that are made of a commit.
+	if [[ $version =~ -[0-9]{14}-[0-9a-f]{12}$ ]]; then : >"$served/list"; else echo "$version" >"$served/list"; fi
+}
+
 say "the files that a module proxy serves of $version"
-others=()
-for file in $(git ls-files '*/go.mod'); do others+=(":(exclude)$(dirname "$file")"); done
-served=$work/proxy/$module/@v
-mkdir -p "$served"
-git archive --format=zip --prefix="$module@$version/" --output="$served/$version.zip" HEAD -- . "${others[@]}"
-git show HEAD:go.mod >"$served/$version.mod"
-printf '{"Version":"%s","Time":"%s"}\n' "$version" "$(TZ=UTC git log -1 --format=%cd --date=format-local:%FT%TZ)" \
-	>"$served/$version.info"
-echo "$version" >"$served/list"
+serve HEAD "" "$version"
 
 # The sums of the dependencies are in go.sum. The cache of its own keeps this version out of the real one.
 export GOWORK=off GOFLAGS="-mod=mod -modcacherw" GONOSUMDB=$module
@@ -80,6 +88,51 @@ done
 say "the command and the first program run"
 "$work/bin/curator" version
 "$work/bin/quickstart" >"$work/output" || { cat "$work/output" && fail "the first program fails"; }
+
+# As a user installs them, and with nothing but what is served here and what the steps above have loaded. Without a go.sum
+# the sums would come from the network.
+export GOPROXY="file://$work/proxy,file://$cached,file://$GOMODCACHE/cache/download" GOSUMDB=off
+
+# get adds modules to a new one, and builds a program with the package of the last one.
+get() {
+	local dir
+	dir=$(mktemp -d -p "$work")
+	cd "$dir"
+	$go mod init example.org/program 2>/dev/null
+	printf 'package main\n\nimport _ "%s"\n\nfunc main() {}\n' "${*: -1}" >main.go
+	$go get "$@"
+	$go build -o program .
+	cd "$root"
+}
+
+# Before a release the newest commit is what go get takes. Its requirement of the library is none that there is.
+say "the newest commit: go get of the library together with Kerberos or the resolver"
+cd "$root"
+cp -r "$work/proxy" "$work/released"
+newest=v0.0.0-$(TZ=UTC git log -1 --format=%cd --date=format-local:%Y%m%d%H%M%S)-$(git rev-parse --short=12 HEAD)
+rm -r "$work/proxy"
+for dir in "" sasl/kerberos discovery/grpcresolver; do serve HEAD "$dir" "$newest"; done
+get "$module" "$module/sasl/kerberos"
+get "$module" "$module/discovery/grpcresolver"
+
+say "$version, after release-modules.sh: go install of the command, and go get of Kerberos or the resolver alone"
+rm -r "$work/proxy"
+mv "$work/released" "$work/proxy"
+mkdir "$work/tree"
+git archive HEAD | tar -x -C "$work/tree"
+./scripts/release-modules.sh "$version" "$work/tree"
+# The files are those of a commit that is on no branch.
+commit=$(
+	export GIT_INDEX_FILE=$work/index
+	git --work-tree="$work/tree" add --all .
+	git write-tree
+)
+for dir in cmd/curator sasl/kerberos discovery/grpcresolver; do serve "$commit" "$dir" "$version"; done
+cd "$work" # no module is around it
+GOBIN=$work/installed $go install "$module/cmd/curator@latest"
+"$work/installed/curator" version
+get "$module/sasl/kerberos"
+get "$module/discovery/grpcresolver"
 
 cd "$root"
 grep --quiet "^## \[${version#v}\]" CHANGELOG.md || say "CHANGELOG.md has no section ${version#v} yet"

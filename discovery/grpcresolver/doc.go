@@ -1,6 +1,10 @@
 // Package grpcresolver lets gRPC clients find the servers of a service with package discovery, and gRPC servers
 // register themselves. It is a module of its own: the library does not need gRPC. Not in Java.
 //
+// Before the first release, go get takes it only together with the library:
+//
+//	go get github.com/gocurator/curator github.com/gocurator/curator/discovery/grpcresolver
+//
 // A server:
 //
 //	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM)

@@ -1,6 +1,10 @@
 // Package kerberos logs in to servers by Kerberos, as Java's clients do with a Krb5LoginModule. It is a module of its
 // own: the library does not need github.com/jcmturner/gokrb5, which has the messages and the ciphers.
 //
+// Before the first release, go get takes it only together with the library:
+//
+//	go get github.com/gocurator/curator github.com/gocurator/curator/sasl/kerberos
+//
 //	login, err := kerberos.FromKeytab("/etc/security/alice.keytab", "alice@EXAMPLE.COM")
 //	if err != nil {
 //		return err
