@@ -50,7 +50,8 @@ When somebody deletes the node or ends the session, the command gets SIGKILL at 
 When the command ends, what it has left in the background gets SIGTERM, and SIGKILL after --grace. The node is deleted
 when nothing is left.
 
-Signals are forwarded to the command. While curator waits, they end the wait, with code 75.`
+Signals are forwarded to the command. One that is stopped goes on, and gets SIGKILL if it has not ended within --grace
+after SIGTERM, SIGINT, SIGHUP or SIGQUIT. While curator waits, signals end the wait, with code 75.`
 
 // acquired is what a subcommand holds.
 type acquired struct {

@@ -218,17 +218,18 @@ read x; fg >/dev/null; echo "code $?"; read y; echo "then $y"' "$0"`)
 // foreground.
 func TestLockForegroundContinuesACommandThatWasStopped(t *testing.T) {
 	environ, _ := connected(t)
-	o := onTerminal(t, environ, `set -m; "$0" lock /l -- sh -c 'echo "pid $$"; read x; echo "got $x"' </dev/tty &
-echo "job $!"; read x; kill -STOP $x; kill -STOP $!; echo stopped; read x; fg >/dev/null; echo "code $?"`)
+	o := onTerminal(t, environ, `set -m; "$0" lock /l -- sh -c 'echo "pid $$"; exec sleep 600' &
+read x; kill -STOP $!; echo "stopped"; read x; fg >/dev/null; echo "code $?"`)
 	pid := o.awaitsPID()
-	awaitState(t, pid, "T") // it has read in the background
-	o.writes(strconv.Itoa(pid) + "\n")
+	testclient.Must(t, syscall.Kill(pid, syscall.SIGSTOP))
+	awaitState(t, pid, "T")
+	o.writes("stop\n")
 	o.awaits("stopped")
 	o.writes("go on\n")
+	awaitState(t, pid, "S")
 	testenv.Eventually(t, func() bool { return o.foreground() == pid }, "the command has the terminal")
-	o.writes("a line\n")
-	o.awaits("got a line")
-	o.awaits("code 0")
+	o.writes("\x03")
+	o.awaits("code 130")
 	testclient.Must(t, o.cmd.Wait())
 }
 
@@ -256,7 +257,8 @@ func TestLockBelowAnotherLockHasTheTerminal(t *testing.T) {
 // TestLockStoppedCommandInTheForegroundEndsAtAnInterrupt stops a command that has the terminal, which goes back.
 func TestLockStoppedCommandInTheForegroundEndsAtAnInterrupt(t *testing.T) {
 	environ, _ := connected(t)
-	o := onTerminal(t, environ, `set -m; "$0" lock /l -- sh -c 'echo "pid $$"; kill -STOP $$; read x; echo "got $x"; kill -STOP $$
+	o := onTerminal(t, environ, `set -m
+"$0" lock /l -- sh -c 'echo "pid $$"; kill -STOP $$; read x; echo "got $x"; kill -STOP $$
 '; echo "code $?"; read y; echo "then $y"`)
 	pid := o.awaitsPID()
 	awaitState(t, pid, "T")
@@ -272,8 +274,8 @@ func TestLockStoppedCommandInTheForegroundEndsAtAnInterrupt(t *testing.T) {
 	testclient.Must(t, o.cmd.Wait())
 }
 
-// TestLockInAPipelineSharesTheTerminal has a pager behind the program, which reads the terminal, and then a command that
-// reads it by its name.
+// TestLockInAPipelineSharesTheTerminal has a pager behind the program that reads from the terminal, and then a command
+// that reads from it by its name.
 func TestLockInAPipelineSharesTheTerminal(t *testing.T) {
 	environ, _ := connected(t)
 	o := onTerminal(t, environ, `set -m; "$0" lock /l -- echo up | sh -c 'read a; read b </dev/tty; echo "pager $a $b"'
@@ -333,7 +335,7 @@ func TestLockAllStoppedReportsThatItWasTooLate(t *testing.T) {
 		t.Fatal("the command is dead already")
 	}
 	testclient.Must(t, p.cmd.Process.Signal(syscall.SIGCONT))
-	testclient.Must(t, syscall.Kill(stopped, syscall.SIGCONT))
+	_ = syscall.Kill(stopped, syscall.SIGCONT) // the program may have killed it
 	got := p.result()
 	if got.code != CodeLost || strings.Contains(got.stderr, "before") ||
 		!strings.Contains(got.stderr, "after the session could have ended") &&

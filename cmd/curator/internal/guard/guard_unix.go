@@ -202,7 +202,7 @@ func (g *guard) awaitsTTY() bool {
 	return g.wantsTTY || g.tty.isInteractive() && g.tty.foreground() != g.pid
 }
 
-// shareTerminal does for the command what a shell does for a job: one that runs, or that is stopped because it wants the
+// shareTerminal does for the command what a shell does for a job: one that runs, or is stopped because it wants the
 // terminal, has it while the supervisor is in the foreground. One that is stopped for another reason has not, so that
 // Ctrl-C goes to the supervisor.
 func (g *guard) shareTerminal() {
@@ -242,8 +242,8 @@ func (g *guard) obey(o Order) {
 	}
 }
 
-// signal passes a signal on. A command that is stopped notices none, so it goes on; if it has not ended at one that ends
-// programs within the grace, it is killed: it would hold for ever.
+// signal passes a signal on. A command that is stopped notices none, so it goes on. If it does not end within the grace
+// after one that ends programs, it is killed: it would hold for ever.
 func (g *guard) signal(sig syscall.Signal) {
 	_ = syscall.Kill(-g.pid, sig) // it may have just ended
 	switch sig {

@@ -92,8 +92,8 @@ func Start(conf Config, cgroup bool) (*Process, error) {
 			received <- r
 		}
 	}()
-	// A terminal must not stop a process that holds a lock: it may be in the foreground while the command is not. The guard
-	// and the command do not inherit that. Writes of events to the terminal go through without SIGTTOU.
+	// A terminal must not stop a process that holds a lock: it may be in the foreground while the command is not. The
+	// guard and the command do not inherit that. Writes of events to the terminal go through without SIGTTOU.
 	signal.Ignore(syscall.SIGTSTP, syscall.SIGTTIN, syscall.SIGTTOU)
 	if err := send(control, conf); err != nil {
 		return p, nil //nolint:nilerr // it has ended already, and Reports says so
@@ -122,8 +122,8 @@ func startGuard(self string, pipes ...*os.File) (*os.Process, error) {
 // firstFD is the least number of a pipe of a guard: a shell gives programs files up to 9.
 const firstFD = 10
 
-// Send sends an order, and reports whether the pipe has taken it. One that the guard does not read is lost: it is stopped
-// then, and its supervisor has to kill it.
+// Send sends an order, and reports whether the pipe has taken it. One that the guard does not read is lost: it is
+// stopped then, and its supervisor has to kill it.
 func (p *Process) Send(o Order) bool {
 	_ = p.control.SetWriteDeadline(time.Now().Add(sendTimeout))
 	return send(p.control, o) == nil

@@ -201,7 +201,7 @@ func (s *supervisor) signal(sig os.Signal) {
 	}
 }
 
-// passSignals sends the signals to the guard. One that is stopped goes on, and when its pipe is full it gets them later.
+// passSignals sends the signals to the guard. One that is stopped goes on. When its pipe is full, it gets them later.
 func (s *supervisor) passSignals() {
 	for len(s.signals) > 0 {
 		s.process.Continue()
