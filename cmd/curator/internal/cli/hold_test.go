@@ -56,12 +56,21 @@ func (p *program) output() string {
 // launch starts the program with arguments, and ends it with the test.
 func launch(tb testing.TB, environ []string, stdin string, args ...string) *program {
 	tb.Helper()
+	return launchAs(tb, nil, environ, stdin, args...)
+}
+
+// launchAs starts the program with attributes of its process.
+func launchAs(
+	tb testing.TB, sys *syscall.SysProcAttr, environ []string, stdin string, args ...string,
+) *program {
+	tb.Helper()
 	p := &program{tb: tb, events: make(chan run.Event, 1000), done: make(chan struct{})}
 	self, err := os.Executable()
 	testclient.Must(tb, err)
 	p.cmd = exec.Command(self, args...)
 	// The race detector waits for a second before the end of a program.
 	p.cmd.Env = append(append(os.Environ(), asProgram, "GORACE=atexit_sleep_ms=0"), environ...)
+	p.cmd.SysProcAttr = sys
 	p.cmd.Stdin = strings.NewReader(stdin)
 	p.cmd.Stdout = p // read while it runs
 	p.cmd.Stderr = (*eventWriter)(p)

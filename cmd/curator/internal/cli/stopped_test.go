@@ -36,7 +36,8 @@ func TestLockSignalEndsAStoppedCommand(t *testing.T) {
 			t.Run(stop.String()+", "+end.String(), func(t *testing.T) {
 				t.Parallel()
 				environ, connect := connected(t)
-				p := launch(t, environ, "", "lock", "--json", "/l", "--", "sleep", "600")
+				// On the terminal of the tests, which may be in the foreground, the command would go on at SIGTTIN.
+				p := launchAs(t, &syscall.SysProcAttr{Setsid: true}, environ, "", "lock", "--json", "/l", "--", "sleep", "600")
 				pid := p.await("started").PID
 				testclient.Must(t, syscall.Kill(pid, stop))
 				awaitState(t, pid, "T")

@@ -247,6 +247,8 @@ func (g *guard) obey(o Order) {
 func (g *guard) signal(sig syscall.Signal) {
 	_ = syscall.Kill(-g.pid, sig) // it may have just ended
 	switch sig {
+	case syscall.SIGSTOP, syscall.SIGTSTP, syscall.SIGTTIN, syscall.SIGTTOU:
+		return
 	case syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT:
 		if g.deadline == 0 {
 			g.deadline, g.wasPaused = Now().Add(g.conf.Grace), g.stopped
