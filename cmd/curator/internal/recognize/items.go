@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -73,6 +74,44 @@ func ItemPrefix(name string) (prefix string, ok bool) {
 		return "", false
 	}
 	return strings.TrimSuffix(name, parts[3]), true
+}
+
+// Kinds returns the kinds of queues that have items with these names. Names of consumers' locks are like those of items:
+// leave them out. Items without a field in their names are of a Queue; in a priority or delay queue Java has put them
+// back.
+func Kinds(names []string) []Recipe {
+	var kinds []Recipe
+	hex := false // a due time, or the id of an item in an id queue
+	for _, name := range names {
+		kind := Recipe("")
+		switch parts := itemName.FindStringSubmatch(name); {
+		case parts == nil && isElement(name):
+			kind = SimpleQueue
+		case parts == nil:
+			continue
+		case parts[2] != "":
+			kind = PriorityQueue
+		case parts[1] == "":
+			kind = Queue
+		case dueTime.MatchString(parts[1]):
+			hex = true
+			continue
+		default:
+			kind = IDQueue
+		}
+		if !slices.Contains(kinds, kind) {
+			kinds = append(kinds, kind)
+		}
+	}
+	if hex && !slices.Contains(kinds, IDQueue) {
+		kinds = append(kinds, DelayQueue)
+	}
+	return kinds
+}
+
+func isElement(name string) bool {
+	_, ok := sequence(name, elementPrefix)
+	return ok && strings.HasPrefix(name, elementPrefix)
 }
 
 // split returns the items, and the bytes behind them.

@@ -43,3 +43,23 @@ func TestItems(t *testing.T) {
 		}
 	}
 }
+
+func TestKindsOfQueues(t *testing.T) {
+	for want, names := range map[string][]string{
+		"":                   {"locks", "queue-7", "queue-x"},
+		"queue":              {"queue-0000000001", "queue-0000000002"},
+		"priority-queue":     {"queue-0000000070000000001"},
+		"delay-queue":        {"queue-|18BCFE56800|0000000001"},
+		"id-queue":           {"queue-|18BCFE56800|0000000001", "queue-|order-1|0000000002"}, // an id may look like a time
+		"simple-queue":       {"qn-0000000001"},
+		"queue simple-queue": {"queue-0000000001", "qn-0000000001"},
+	} {
+		var got []string
+		for _, kind := range recognize.Kinds(names) {
+			got = append(got, string(kind))
+		}
+		if text := strings.Join(got, " "); text != want {
+			t.Errorf("%q: %q, want %q", names, text, want)
+		}
+	}
+}

@@ -4,8 +4,6 @@ package recognize
 
 import (
 	"cmp"
-	"encoding/json"
-	"net"
 	"regexp"
 	"slices"
 	"strconv"
@@ -47,6 +45,18 @@ const (
 	Service       Recipe = "service"
 )
 
+// Recipes returns the names of all recipes.
+func Recipes() []string {
+	var names []string
+	for _, r := range []Recipe{
+		Lock, ReadWriteLock, Semaphore, Latch, Queue, PriorityQueue, DelayQueue, IDQueue, SimpleQueue, QueueLocks,
+		DoubleBarrier, Members, Service,
+	} {
+		names = append(names, string(r))
+	}
+	return names
+}
+
 // State is what a participant does.
 type State string
 
@@ -76,6 +86,7 @@ type Participant struct {
 	ID      string    // the id of a participant, the id of an item, the priority, or the due time
 	Address string    // what the data says: Curator's default is the address of the host
 	Note    string
+	Service *Instance // what the data says, of a Service alone
 }
 
 // Find returns the participants of all recipes in a listing: by path, and within a recipe in their order. Nodes of no
@@ -168,6 +179,21 @@ func sequence(name, prefix string) (int32, bool) {
 		return 0, false
 	}
 	return waitqueue.Sequence(name, prefix)
+}
+
+// InOrder returns the names with a prefix and a number, in the order in which their nodes were created.
+func InOrder(names []string, prefix string) (ordered []string) {
+	var some []*child
+	for _, name := range names {
+		if n, ok := sequence(name, prefix); ok {
+			some = append(some, &child{Node: &Node{}, name: name, number: n})
+		}
+	}
+	slices.SortStableFunc(some, byNumber)
+	for _, c := range some {
+		ordered = append(ordered, c.name)
+	}
+	return ordered
 }
 
 // byNumber orders nodes as they were created: after the largest number the servers continue with the smallest.
@@ -407,12 +433,14 @@ func fieldText(r Recipe, field string) string {
 	return field
 }
 
+const elementPrefix = "qn-"
+
 // elements returns the elements of a simple queue.
 func elements(path string, all []*child, take func([]*child) []*child) (found []Participant) {
 	var some []*child
 	for _, c := range all {
-		if n, ok := sequence(c.name, "qn-"); ok && strings.HasPrefix(c.name, "qn-") && !c.isEphemeral() {
-			c.number = n
+		if isElement(c.name) && !c.isEphemeral() {
+			c.number, _ = sequence(c.name, elementPrefix)
 			some = append(some, c)
 		}
 	}
@@ -422,40 +450,6 @@ func elements(path string, all []*child, take func([]*child) []*child) (found []
 		p.Address = ""
 		found = append(found, p)
 	}
-	return found
-}
-
-// instance has the members of a service instance that are of interest here.
-type instance struct {
-	Name, ID, Address   *string
-	Port, SSLPort       *int
-	ServiceType         *string
-	RegistrationTimeUTC *int64
-}
-
-// instances returns the instances of a service: nodes with JSON that has the name of the node as the id.
-func instances(path string, all []*child, take func([]*child) []*child) (found []Participant) {
-	for _, c := range all {
-		if len(c.Data) == 0 || c.Data[0] != '{' {
-			continue
-		}
-		var in instance
-		if err := json.Unmarshal(c.Data, &in); err != nil || in.Name == nil || in.ID == nil || *in.ID != c.name ||
-			in.RegistrationTimeUTC == nil {
-			continue
-		}
-		take([]*child{c})
-		p := participant(Service, path, Member, c)
-		p.ID, p.Address = *in.ID, ""
-		if in.Address != nil {
-			p.Address = *in.Address
-		}
-		if port := cmp.Or(in.Port, in.SSLPort); port != nil {
-			p.Address = net.JoinHostPort(p.Address, strconv.Itoa(*port))
-		}
-		found = append(found, p)
-	}
-	slices.SortFunc(found, func(a, b Participant) int { return cmp.Compare(a.Node, b.Node) })
 	return found
 }
 

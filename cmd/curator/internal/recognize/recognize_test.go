@@ -511,6 +511,67 @@ func TestFindLeavesOutOtherNodes(t *testing.T) {
 	}
 }
 
+// TestFindInstanceAsDiscoveryReadsIt has what Jackson takes for an instance, and so package discovery too.
+func TestFindInstanceAsDiscoveryReadsIt(t *testing.T) {
+	for name, test := range map[string]struct{ node, data, address, note string }{
+		"no registration": {"x", `{"name":"s","id":"x","address":"h","port":1}`, "h:1", ""},
+		"no name":         {"x", `{"id":"x","address":"h"}`, "h", ""},
+		"a number":        {"7", `{"name":"s","id":7,"port":"80"}`, ":80", ""},
+		"space in front":  {"x", "\n {\"name\":\"s\",\"id\":\"x\"}", "", ""},
+		"sequential": {
+			"x0000000003", `{"name":"s","id":"x","address":"h","serviceType":"DYNAMIC_SEQUENTIAL"}`, "h", "",
+		},
+		"a TLS port": {"x", `{"name":"s","id":"x","address":"h","sslPort":443}`, "h:443", ""},
+		"two ports":  {"x", `{"name":"s","id":"x","address":"h","port":0,"sslPort":443}`, "h:443", ""},
+		"disabled":   {"x", `{"name":"s","id":"x","enabled":false}`, "", "disabled"},
+		"any payload": {
+			"x", `{"name":"s","id":"x","payload":["com.acme.Meta",{"a":1}],"unknown":[1]}`, "", "",
+		},
+	} {
+		node := recognize.Node{Path: "/s/" + test.node, Data: []byte(test.data)}
+		found := recognize.Find([]recognize.Node{node})
+		if len(found) != 1 || found[0].Recipe != recognize.Service || found[0].Address != test.address ||
+			found[0].Note != test.note {
+			t.Errorf("%s: %+v", name, found)
+		}
+	}
+}
+
+func TestInstancesWhereServicesAre(t *testing.T) {
+	var nodes []recognize.Node
+	for path, data := range map[string]string{
+		"/s/a/1": `{"address":"h"}`, // says where it is
+		"/s/a/2": `{"port":1}`, "/s/a/3": `{"sslPort":1}`, "/s/a/4": `{"uriSpec":"{scheme}://h"}`,
+		"/s/a/copy": `{"name":"a","id":"1"}`, // of another node
+		"/s/a/own":  `{"id":"own"}`,
+		"/s/b-c":    `{"address":"h"}`,
+		"/s/a/5":    `{"name":"b","id":"1"}`, // says neither
+		"/s/a/6":    `{}`, "/s/a/7": `[]`, "/s/a/8": "", "/s/a": "10.0.0.1", "/": "{",
+	} {
+		nodes = append(nodes, recognize.Node{Path: path, Data: []byte(data)})
+	}
+	var got []string
+	for _, p := range recognize.Instances(nodes) {
+		got = append(got, zkpath.Join(p.Path, p.Node))
+	}
+	want := []string{"/s/a/1", "/s/a/2", "/s/a/3", "/s/a/4", "/s/a/copy", "/s/a/own", "/s/b-c"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestRecipesHasAllOfFind(t *testing.T) {
+	source, err := os.ReadFile("recognize.go")
+	testclient.Must(t, err)
+	var names []string
+	for _, found := range regexp.MustCompile(`Recipe += "([a-z-]+)"`).FindAllStringSubmatch(string(source), -1) {
+		names = append(names, found[1])
+	}
+	if diff := cmp.Diff(names, recognize.Recipes()); diff != "" || len(names) == 0 {
+		t.Errorf("(-constants +names):\n%s", diff)
+	}
+}
+
 func TestFindSeesRevocations(t *testing.T) {
 	found := recognize.Find([]recognize.Node{
 		{Path: "/l/lock-0000000001", Data: []byte("__REVOKE__"), Stat: zk.Stat{EphemeralOwner: 7}},
