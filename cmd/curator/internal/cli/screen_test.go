@@ -243,3 +243,55 @@ func TestDemoIsThatOfThePicture(t *testing.T) {
 		}
 	}
 }
+
+// TestDemoScreenShowsAllHosts is about screens that have no room for all of the picture beside each other.
+func TestDemoScreenShowsAllHosts(t *testing.T) {
+	addrs := []string{"127.0.0.1:40001", "127.0.0.1:40002", "127.0.0.1:40003"}
+	for width := 29; width <= 100; width++ {
+		for _, others := range []bool{false, true} {
+			a := &app{Env: Env{Getenv: environment([]string{"NO_COLOR=1"}).Getenv}}
+			d := a.newDemoScreen("a demo", addrs)
+			d.Update(tea.WindowSizeMsg{Width: width, Height: 40})
+			states := []string{"reads", "waits", "holds"}
+			for i, state := range states {
+				session := fmt.Sprintf("0x%d", i)
+				d.Update(participantChanged{changeAdded, holder{
+					Recipe: "members", Path: "/demo/hosts", State: "member", Node: session, Session: session,
+					ID: fmt.Sprintf("host-%d", i+1),
+				}})
+				d.Update(participantChanged{changeAdded, holder{
+					Recipe: "semaphore", Path: "/demo/licences", Node: session, Session: session, State: state,
+				}})
+			}
+			heads := []string{"host-1", "host-2", "host-3"}
+			if others {
+				d.Update(participantChanged{changeAdded, holder{
+					Recipe: "semaphore", Path: "/demo/licences", Node: "9", Session: "0x9", State: "writes",
+				}})
+				heads, states = append(heads, "you"), append(states, "writes")
+			}
+			screen := ansi.Strip(d.View().Content)
+			for _, want := range []string{strings.Join(heads, " +"), strings.Join(states, " +")} {
+				if !regexp.MustCompile("(?m)" + want + "$").MatchString(screen) {
+					t.Errorf("%d columns, others %v: no %q on\n%s", width, others, want, screen)
+				}
+			}
+			for _, want := range []string{"semaphore", "rw lock", "service", "queue"} {
+				if !strings.Contains(screen, "  "+want) {
+					t.Errorf("%d columns: no %q on\n%s", width, want, screen)
+				}
+			}
+			commands := strings.ReplaceAll(screen, " \\\n", " ") // as a shell reads them
+			for _, want := range []string{`lock\s+/demo/locks/orders\s+--\s+sleep\s+5`, `holders\s+/demo/locks\s+--follow`} {
+				if width >= 45 && !regexp.MustCompile(want).MatchString(commands) {
+					t.Errorf("%d columns: no %q on\n%s", width, want, screen)
+				}
+			}
+			for line := range strings.Lines(screen) {
+				if ansi.StringWidth(strings.TrimRight(line, "\n")) > width {
+					t.Errorf("%d columns: a line is wider: %q", width, line)
+				}
+			}
+		}
+	}
+}
