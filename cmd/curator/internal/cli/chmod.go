@@ -33,7 +33,7 @@ r (read), w (write) and a (admin).`,
 			}
 			return a.withClient(cmd, func(ctx context.Context, client *framework.Client) error {
 				for _, path := range args[1:] {
-					if err := setACL(ctx, client, path, acl, recursive); err != nil {
+					if err := a.setACL(ctx, client, path, acl, recursive); err != nil {
 						return err
 					}
 				}
@@ -47,7 +47,9 @@ r (read), w (write) and a (admin).`,
 }
 
 // setACL sets the permissions of a node, and of those below it first: the new ones may take away the right to list.
-func setACL(ctx context.Context, client *framework.Client, path string, acl []zk.ACL, recursive bool) error {
+func (a *app) setACL(
+	ctx context.Context, client *framework.Client, path string, acl []zk.ACL, recursive bool,
+) error {
 	set := func(ctx context.Context, p string) error {
 		_, err := client.SetACL().WithACL(acl...).ForPath(ctx, p)
 		if p != path && errors.Is(err, zk.ErrNoNode) {
@@ -58,7 +60,7 @@ func setACL(ctx context.Context, client *framework.Client, path string, acl []zk
 	if !recursive {
 		return set(ctx, path)
 	}
-	t, err := tree.Read(ctx, client, path, tree.Options{Depth: -1})
+	t, err := a.read(ctx, client, path, tree.Options{Depth: -1})
 	if err != nil {
 		return err
 	}
@@ -69,8 +71,14 @@ func setACL(ctx context.Context, client *framework.Client, path string, acl []zk
 	if err := unreadable(t, paths); err != nil {
 		return err // else some would be left out
 	}
+	p := a.progressOf("set the permissions of", path, len(paths))
+	defer p.stop()
 	for _, level := range levels(paths) {
-		if err := tree.Each(ctx, level, set); err != nil {
+		err := tree.Each(ctx, level, func(ctx context.Context, node string) error {
+			defer p.add(1)
+			return set(ctx, node)
+		})
+		if err != nil {
 			return err
 		}
 	}

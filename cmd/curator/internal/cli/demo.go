@@ -180,7 +180,8 @@ func (a *app) tellDemo(ctx context.Context, e *testserver.Ensemble) error {
 			return a.followHolders(ctx, client, demo.Root, holding{})
 		}
 		hosts := demoHosts{}
-		return (&holding{}).followed(ctx, client, demo.Root, func(change string, h holder) error {
+		readable := func(int, error) {} // all of the demo
+		return (&holding{}).followed(ctx, client, demo.Root, readable, func(change string, h holder) error {
 			event := hosts.event(change, h)
 			if event == "" {
 				return nil

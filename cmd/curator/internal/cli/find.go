@@ -46,7 +46,7 @@ Names that a terminal could obey are quoted: for a program use -0, as with "xarg
 				return usage(err)
 			}
 			return a.withClient(cmd, func(ctx context.Context, client *framework.Client) error {
-				t, err := tree.Read(ctx, client, args[0], tree.Options{Data: c.pattern != nil, Depth: c.depth})
+				t, err := a.look(ctx, client, args[0], tree.Options{Data: c.pattern != nil, Depth: c.depth})
 				if err != nil {
 					return err
 				}

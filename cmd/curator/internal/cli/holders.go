@@ -113,6 +113,11 @@ own: it is not found. Holders reads all nodes below PATH, with at most 8 request
 		Args: usageArgs(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			root := rootOf(args)
+			for _, name := range o.recipes {
+				if !slices.Contains(recognize.Recipes(), name) {
+					return usage(fmt.Errorf("--recipe: %q is none of %s", name, strings.Join(recognize.Recipes(), ", ")))
+				}
+			}
 			return a.withClient(cmd, func(ctx context.Context, client *framework.Client) error {
 				switch {
 				case o.follow && a.format == output.Table && a.isTerminal():
@@ -120,11 +125,11 @@ own: it is not found. Holders reads all nodes below PATH, with at most 8 request
 				case o.follow:
 					return a.followHolders(ctx, client, root, o)
 				}
-				found, t, err := o.find(ctx, client, root)
+				t, err := a.look(ctx, client, root, allData)
 				if err != nil {
 					return err
 				}
-				if err := a.printHolders(found, o); err != nil {
+				if err := a.printHolders(o.of(t), o); err != nil {
 					return err
 				}
 				return unreadable(t, t.Paths())
@@ -135,31 +140,43 @@ own: it is not found. Holders reads all nodes below PATH, with at most 8 request
 	fs := cmd.Flags()
 	fs.BoolVar(&o.all, "all", false, fmt.Sprintf("print all of a long line in a table, and not just %d", maxRows))
 	fs.BoolVarP(&o.follow, "follow", "f", false, "print changes as they happen; on a terminal, a screen that moves")
-	fs.StringSliceVar(&o.recipes, "recipe", nil, "print these recipes alone")
+	fs.StringSliceVar(&o.recipes, "recipe", nil, "print these recipes alone: "+strings.Join(recognize.Recipes(), ", "))
+	_ = cmd.RegisterFlagCompletionFunc("recipe", // which is a flag of it
+		cobra.FixedCompletions(recognize.Recipes(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
-// find reads the tree and finds the participants.
-func (o *holding) find(
-	ctx context.Context, client *framework.Client, root string,
-) ([]holder, tree.Tree, error) {
-	t, err := tree.Read(ctx, client, root, tree.Options{Data: true, Depth: -1})
-	if err != nil {
-		return nil, nil, err
+// allData reads all that recipes are known by.
+var allData = tree.Options{Data: true, Depth: -1}
+
+// of finds the participants in a tree.
+func (o *holding) of(t tree.Tree) (found []holder) {
+	for _, p := range recognize.Find(listing(t)) {
+		if len(o.recipes) == 0 || slices.Contains(o.recipes, string(p.Recipe)) {
+			found = append(found, newHolder(p))
+		}
 	}
+	return found
+}
+
+// listing returns the nodes of a tree for package recognize.
+func listing(t tree.Tree) []recognize.Node {
 	nodes := make([]recognize.Node, 0, len(t))
 	for _, n := range t {
 		if n.Stat != nil {
 			nodes = append(nodes, recognize.Node{Path: n.Path, Data: n.Data, Stat: *n.Stat})
 		}
 	}
-	var found []holder
-	for _, p := range recognize.Find(nodes) {
-		if len(o.recipes) == 0 || slices.Contains(o.recipes, string(p.Recipe)) {
-			found = append(found, newHolder(p))
+	return nodes
+}
+
+func countUnreadable(t tree.Tree) (n int) {
+	for _, node := range t {
+		if node.Err != nil {
+			n++
 		}
 	}
-	return found, t, nil
+	return n
 }
 
 func (a *app) printHolders(found []holder, o holding) error {
@@ -189,7 +206,12 @@ func (a *app) printHolders(found []holder, o holding) error {
 // followHolders prints who is there, and then each change.
 func (a *app) followHolders(ctx context.Context, client *framework.Client, root string, o holding) error {
 	w := output.New(a.Stdout, a.format)
-	return o.followed(ctx, client, root, func(change string, h holder) error {
+	unread := func(_ int, err error) {
+		if err != nil {
+			a.say("some may be missing: " + message(explain(ctx, client, err)))
+		}
+	}
+	return o.followed(ctx, client, root, unread, func(change string, h holder) error {
 		now := time.Now().UTC().Truncate(time.Millisecond)
 		if a.format != output.Table {
 			h.Time, h.Change = &now, change
@@ -206,9 +228,11 @@ func (a *app) followHolders(ctx context.Context, client *framework.Client, root 
 	})
 }
 
-// followed calls report for each participant, and then for each change. It reads the tree again after events.
+// followed calls report for each participant, and then for each change. It reads the tree again after events. unread is
+// called with the number of nodes that could not be read when it changes, and with the error of one, nil for none.
 func (o *holding) followed(
-	ctx context.Context, client *framework.Client, root string, report func(change string, h holder) error,
+	ctx context.Context, client *framework.Client, root string, unread func(n int, err error),
+	report func(change string, h holder) error,
 ) error {
 	changed := make(chan struct{}, 1)
 	touch := func() {
@@ -225,19 +249,24 @@ func (o *holding) followed(
 	}
 	defer func() { _ = watcher.Close() }() // the watch ends with the session
 	known := map[string]holder{}
-	for {
+	for hidden := 0; ; {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-changed:
 		}
-		var found []holder
+		var t tree.Tree
 		err := throughOutages(ctx, client, func() (err error) {
-			found, _, err = o.find(ctx, client, root)
+			t, err = tree.Read(ctx, client, root, allData)
 			return err
 		})
 		if err != nil {
 			return err
+		}
+		found := o.of(t)
+		if n := countUnreadable(t); n != hidden {
+			hidden = n
+			unread(n, unreadable(t, t.Paths()))
 		}
 		if err := changes(known, found, report); err != nil {
 			return err

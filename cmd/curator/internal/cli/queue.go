@@ -77,14 +77,8 @@ func itemsOf(
 	if err != nil {
 		return nil, nil, err
 	}
-	var listing []recognize.Node
-	for _, n := range t {
-		if n.Stat != nil {
-			listing = append(listing, recognize.Node{Path: n.Path, Data: n.Data, Stat: *n.Stat})
-		}
-	}
 	var items []recognize.Participant
-	for _, p := range recognize.Find(listing) {
+	for _, p := range recognize.Find(listing(t)) {
 		if p.State == recognize.Queued && p.Path == path {
 			items = append(items, p)
 		}
@@ -139,30 +133,4 @@ func (a *app) queuePeek(ctx context.Context, client *framework.Client, path stri
 		w.Row(q)
 	}
 	return w.Close()
-}
-
-func (a *app) services() *cobra.Command {
-	return &cobra.Command{
-		Use:   "services [PATH]",
-		Short: "Print the instances of services",
-		Long: `Services prints the instances that are registered with service discovery at and below a node. Those with a
-session vanish with it; those without, which are static or permanent, may be long dead.`,
-		Args: usageArgs(cobra.MaximumNArgs(1)),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			root := rootOf(args)
-			return a.withClient(cmd, func(ctx context.Context, client *framework.Client) error {
-				o := holding{recipes: []string{string(recognize.Service)}}
-				found, t, err := o.find(ctx, client, root)
-				if err != nil {
-					return err
-				}
-				w, now := output.New(a.Stdout, a.format, "SERVICE", "ID", "ADDRESS", "FOR", "SESSION"), time.Now()
-				for _, h := range found {
-					w.Row(h, printable(h.Path), printable(h.ID), dash(printable(h.Address)), age(now, h.Since), dash(h.Session))
-				}
-				return errors.Join(w.Close(), unreadable(t, t.Paths()))
-			})
-		},
-		ValidArgsFunction: a.completePath,
-	}
 }

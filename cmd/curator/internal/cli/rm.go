@@ -81,7 +81,7 @@ func (a *app) remove(ctx context.Context, client *framework.Client, path string,
 	if !r.recursive {
 		depth = 0
 	}
-	t, err := tree.Read(ctx, client, path, tree.Options{Depth: depth})
+	t, err := a.read(ctx, client, path, tree.Options{Depth: depth})
 	if errors.Is(err, zk.ErrNoNode) && r.force {
 		return nil
 	}
@@ -102,14 +102,17 @@ func (a *app) remove(ctx context.Context, client *framework.Client, path string,
 	if r.version != -1 && t[path].Stat.Version != r.version {
 		return remove.ForPath(ctx, path) // which fails, before anything is deleted
 	}
+	p := a.progressOf("deleted", path, len(paths))
+	defer p.stop()
 	for _, level := range levels(paths) {
-		err := tree.Each(ctx, level, func(ctx context.Context, p string) error {
-			if p == path {
+		err := tree.Each(ctx, level, func(ctx context.Context, node string) error {
+			defer p.add(1)
+			if node == path {
 				return nil
 			}
-			err := client.Delete().Quietly().ForPath(ctx, p)
+			err := client.Delete().Quietly().ForPath(ctx, node)
 			if errors.Is(err, zk.ErrNotEmpty) { // something is new below it
-				return client.Delete().DeletingChildrenIfNeeded().Quietly().ForPath(ctx, p)
+				return client.Delete().DeletingChildrenIfNeeded().Quietly().ForPath(ctx, node)
 			}
 			return err
 		})

@@ -51,7 +51,8 @@ func (a *app) onScreen(
 	var failed error // of the reading, which ends the screen
 	work.Go(func() {
 		defer cancel()
-		err := o.followed(ctx, client, root, func(change string, h holder) error {
+		unread := func(n int, _ error) { p.Send(unreadableNodes(n)) }
+		err := o.followed(ctx, client, root, unread, func(change string, h holder) error {
 			p.Send(participantChanged{change, h})
 			return nil
 		})
@@ -78,8 +79,9 @@ type (
 		change string
 		holder holder
 	}
-	connection bool
-	second     time.Time
+	connection      bool
+	unreadableNodes int
+	second          time.Time
 )
 
 // The columns of the screen that have a rule.
@@ -112,6 +114,7 @@ type row struct {
 type screen struct {
 	root          string
 	connected     bool
+	unreadable    int // nodes
 	colors        bool
 	waiting       bool // show those alone that wait, and whom they wait for
 	width, height int
@@ -143,6 +146,8 @@ func (s *screen) Update(m tea.Msg) (tea.Model, tea.Cmd) {
 		s.note(m)
 	case connection:
 		s.connected = bool(m)
+	case unreadableNodes:
+		s.unreadable = int(m)
 	case second:
 		s.now = time.Time(m)
 		for key, r := range s.rows {
@@ -201,8 +206,11 @@ func fullScreen(lines []string, title string) tea.View {
 // lines returns the lines of the screen, none wider than it.
 func (s *screen) lines() []string {
 	state := ""
-	if !s.connected {
+	switch {
+	case !s.connected:
 		state = "  NOT CONNECTED: this is old"
+	case s.unreadable > 0:
+		state = fmt.Sprintf("  %d nodes NOT READABLE", s.unreadable)
 	}
 	shown, noun := s.shown(), "participants"
 	if len(shown) == 1 {

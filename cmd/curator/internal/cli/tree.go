@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -11,6 +10,7 @@ import (
 	"github.com/gocurator/curator/cmd/curator/internal/output"
 	"github.com/gocurator/curator/cmd/curator/internal/tree"
 	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/internal/errtext"
 	"github.com/gocurator/curator/zkpath"
 )
 
@@ -26,7 +26,7 @@ children. It reads level by level: a tree that changes meanwhile may look as it 
 		RunE: func(cmd *cobra.Command, args []string) error {
 			root := rootOf(args)
 			return a.withClient(cmd, func(ctx context.Context, client *framework.Client) error {
-				t, err := tree.Read(ctx, client, root, tree.Options{Data: data, Depth: depth})
+				t, err := a.look(ctx, client, root, tree.Options{Data: data, Depth: depth})
 				if err != nil {
 					return err
 				}
@@ -65,7 +65,7 @@ func (a *app) rows(t tree.Tree, paths []string, data bool) error {
 			row.Stat = &s
 		}
 		if n.Err != nil {
-			row.Error = n.Err.Error()
+			row.Error = reasonOf(n.Err)
 		}
 		w.Row(row, printable(path))
 	}
@@ -87,7 +87,7 @@ func unreadable(t tree.Tree, paths []string) error {
 	if n < 2 {
 		return first
 	}
-	return fmt.Errorf("%d nodes could not be read; the first: %w", n, first)
+	return errtext.Wrap(first, "", "%d nodes could not be read; the first", n)
 }
 
 func (a *app) drawTree(t tree.Tree, root string) error {

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/go-zookeeper/zk"
 	"github.com/spf13/cobra"
 
 	"github.com/gocurator/curator/cmd/curator/internal/output"
+	"github.com/gocurator/curator/cmd/curator/internal/tree"
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/recipes/cache"
 )
@@ -31,6 +33,8 @@ type change struct {
 	Path  string    `json:"path,omitempty"`
 	output.Data
 	Stat *stat `json:"stat,omitempty"`
+
+	refused error // why the data could not be read
 }
 
 // The events.
@@ -53,7 +57,9 @@ func (a *app) watch() *cobra.Command {
 not exist. It uses a persistent watch, so that no change is missed while the connection lasts. "suspended" is the loss
 of the connection; what changes until "resumed" is not seen. The first line, "watching", says that later changes are
 seen.
-With --data the data is read after the change: it may be newer than the event.`,
+With --data the data is read after the change: it may be newer than the event.
+Newer servers send no events of nodes that this client may not read. Those that are there at the beginning, and after
+the loss of a connection, are a line on the standard error; so is data of --data that may not be read.`,
 		Args: usageArgs(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withClient(cmd, func(ctx context.Context, client *framework.Client) error {
@@ -117,6 +123,11 @@ func (a *app) follow(ctx context.Context, client *framework.Client, path string,
 		return err
 	}
 	defer func() { _ = watcher.Close() }() // the watch ends with the session
+	hidden := make(chan string)
+	looking, stopLooking := context.WithCancel(ctx)
+	var looks sync.WaitGroup
+	defer looks.Wait()
+	defer stopLooking()
 	w := output.New(a.Stdout, a.format)
 	suspended := false
 	for seen := 0; ; {
@@ -127,14 +138,32 @@ func (a *app) follow(ctx context.Context, client *framework.Client, path string,
 			return errTooSlow
 		case err := <-unsupported:
 			return err
+		case text := <-hidden:
+			a.say(text)
 		case c := <-changes:
 			if c.Event == eventResumed && !suspended {
 				continue // a watcher that starts beside the first connection sets its watch twice
 			}
 			suspended = c.Event == eventSuspended || suspended && c.Event != eventResumed
-			if o.data && (c.Event == eventCreated || c.Event == eventChanged) {
+			switch c.Event {
+			case eventWatching, eventResumed:
+				looks.Go(func() {
+					if text := unreadableBelow(looking, client, path, o); text != "" {
+						select {
+						case hidden <- text:
+						case <-looking.Done():
+						}
+					}
+				})
+			case eventCreated, eventChanged:
+				if !o.data {
+					break
+				}
 				if err := throughOutages(ctx, client, func() error { return c.read(ctx, client) }); err != nil {
 					return err
+				}
+				if c.refused != nil {
+					a.say("the data is not readable: " + message(explain(ctx, client, c.refused)))
 				}
 			}
 			if err := a.change(w, c); err != nil {
@@ -149,6 +178,23 @@ func (a *app) follow(ctx context.Context, client *framework.Client, path string,
 			}
 		}
 	}
+}
+
+// unreadableBelow returns a line about the nodes that this client may not read, "" if there are none: there may be no
+// events of them.
+func unreadableBelow(ctx context.Context, client *framework.Client, path string, o watching) string {
+	depth := -1
+	if o.flat {
+		depth = 0
+	}
+	t, err := tree.Read(ctx, client, path, tree.Options{Data: true, Depth: depth})
+	if err == nil {
+		err = unreadable(t, t.Paths())
+	}
+	if !errors.Is(err, zk.ErrNoAuth) {
+		return "" // the node need not exist, and an outage ends with another look
+	}
+	return "changes may be missing: " + message(explain(ctx, client, err))
 }
 
 // changeOf returns what an event says, and false if it is not for the user.
@@ -174,7 +220,10 @@ func (c *change) read(ctx context.Context, client *framework.Client) error {
 	var s zk.Stat
 	data, err := client.GetData().StoringStatIn(&s).ForPath(ctx, c.Path)
 	switch {
-	case errors.Is(err, zk.ErrNoNode), errors.Is(err, zk.ErrNoAuth):
+	case errors.Is(err, zk.ErrNoNode):
+		return nil
+	case errors.Is(err, zk.ErrNoAuth):
+		c.refused = err
 		return nil
 	case err != nil:
 		return err

@@ -36,6 +36,9 @@ type Node struct {
 type Options struct {
 	Data  bool // the data of the nodes too; otherwise a node that may not be read has its stat nevertheless
 	Depth int  // how many levels below the root; negative is all
+	// Progress is called with the number of nodes that have been read since the last call, on several goroutines; it may
+	// be nil.
+	Progress func(n int)
 }
 
 // Tree is what was read, by path.
@@ -44,7 +47,10 @@ type Tree map[string]*Node
 // Read reads the tree at root. Nodes that vanish while it reads are left out. Its error is about the root: that it does
 // not exist, or may not be read; what is wrong with another node is in the node.
 func Read(ctx context.Context, client *framework.Client, root string, o Options) (Tree, error) {
-	r := &reader{client: client, data: o.Data}
+	r := &reader{client: client, data: o.Data, progress: o.Progress}
+	if r.progress == nil {
+		r.progress = func(int) {}
+	}
 	t := Tree{}
 	for level := []string{root}; len(level) > 0; o.Depth-- {
 		nodes, err := r.nodes(ctx, level)
@@ -100,8 +106,9 @@ func (t Tree) Paths() []string {
 }
 
 type reader struct {
-	client *framework.Client
-	data   bool
+	client   *framework.Client
+	data     bool
+	progress func(n int)
 }
 
 // nodes reads the nodes without their children, in the order of paths.
@@ -116,11 +123,15 @@ func (r *reader) nodes(ctx context.Context, paths []string) ([]*Node, error) {
 			if n.Err == nil && n.Stat == nil {
 				n.Err = fmt.Errorf("%s: %w", n.Path, zk.ErrNoNode)
 			}
+			r.progress(1)
 			return fatal(n.Err)
 		})
 	}
 	return nodes, each(ctx, maxMulti, slices.Collect(slices.Chunk(nodes, batch)),
-		func(ctx context.Context, some []*Node) error { return r.many(ctx, some, false) })
+		func(ctx context.Context, some []*Node) error {
+			defer r.progress(len(some))
+			return r.many(ctx, some, false)
+		})
 }
 
 // children reads the names of the children.
