@@ -49,7 +49,7 @@ type requeue struct {
 	dead, queue, locks string
 	names              []string
 	most               int
-	all, dry           bool
+	all, dry, anyKind  bool
 }
 
 func (a *app) queueRequeue() *cobra.Command {
@@ -61,6 +61,8 @@ func (a *app) queueRequeue() *cobra.Command {
 whatever fails, it is in one of the two and not in both, and the command may be run again. A letter keeps its bytes, its
 ACL, and its priority, due time or id; in the queue it comes behind the items that have the same. Both paths must exist.
 Requeue puts letters into a queue beyond its MaxItems, too. The number of deliveries starts from 0 again.
+It moves nothing, with code 77, if a letter is of another kind than what is in the queue: the consumers of a priority
+queue, for example, look for other names than those of a simple queue. An empty queue does not say of which kind it is.
 
 If the dead letters have consumers with a lock path, name it with --locks: a letter that is being consumed stays then.
 Without --locks such a letter moves, and is consumed twice. NODE is a name below DEAD, or a path. The states are:
@@ -87,6 +89,7 @@ Without --locks such a letter moves, and is consumed twice. NODE is a name below
 	fs.IntVarP(&r.most, "count", "n", 0, "requeue the first letters, so many at most")
 	fs.BoolVar(&r.all, "all", false, "requeue all letters")
 	fs.StringVar(&r.locks, "locks", "", "the lock path of the consumers of the dead letters")
+	fs.BoolVar(&r.anyKind, "any-kind", false, "move letters into a queue of another kind too")
 	fs.BoolVar(&r.dry, "dry-run", false, "print what would be requeued, and change nothing")
 	return cmd
 }
@@ -153,17 +156,63 @@ func (a *app) requeue(ctx context.Context, client *framework.Client, r requeue) 
 	if err != nil {
 		return err
 	}
+	if err := r.checkKinds(ctx, client, letters); err != nil {
+		return err
+	}
 	m := &mover{requeue: r, client: client, out: output.New(a.Stdout, a.format, "LETTER", "STATE", "TO")}
+	moved, stop := func(int) {}, func() {}
+	if a.format == output.Table { // which appears at its end
+		p := a.progress(func(done int64) string {
+			return fmt.Sprintf("done with %d of %d letters of %s", done, len(letters), r.dead)
+		}, a.isTerminalError())
+		moved, stop = p.add, p.stop
+	}
 	for some := range slices.Chunk(letters, requeueWindow) {
 		if err = m.move(ctx, some); err != nil {
 			break
 		}
+		moved(len(some))
 	}
+	stop()
 	err = errors.Join(err, m.out.Close())
 	if err == nil && m.held > 0 {
 		return exit(CodeRefused, fmt.Errorf("%d of the letters are held by consumers", m.held))
 	}
 	return err
+}
+
+// checkKinds fails if a letter is of another kind than the items of the queue.
+func (r *requeue) checkKinds(ctx context.Context, client *framework.Client, letters []*letter) error {
+	if r.anyKind || len(letters) == 0 {
+		return nil
+	}
+	names, err := client.GetChildren().ForPath(ctx, r.queue)
+	if err != nil {
+		return err
+	}
+	there := recognize.Kinds(names)
+	if names, err = client.GetChildren().ForPath(ctx, r.dead); err != nil {
+		return err
+	}
+	all := recognize.Kinds(names)
+	// both reports whether a kind is in the queue, and among the letters that are not to be moved too.
+	both := func(k recognize.Recipe) bool { return slices.Contains(there, k) && slices.Contains(all, k) }
+	for _, l := range letters {
+		for _, k := range recognize.Kinds([]string{l.name}) {
+			fits := len(there) == 0 || slices.Contains(there, k)
+			switch k {
+			case recognize.Queue: // Java has put it back, without its field
+				fits = fits || both(recognize.PriorityQueue) || both(recognize.DelayQueue)
+			case recognize.DelayQueue: // or its id looks like a due time
+				fits = fits || both(recognize.IDQueue)
+			}
+			if !fits {
+				return exit(CodeRefused, fmt.Errorf("%s is of a %s, and %s is a %s; --any-kind moves it nevertheless",
+					zkpath.Join(r.dead, l.name), k, r.queue, there[0]))
+			}
+		}
+	}
+	return nil
 }
 
 // letter is a dead letter on its way.
