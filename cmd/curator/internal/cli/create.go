@@ -60,6 +60,7 @@ It prints the path of the node, which with --sequential has a number at its end.
 	fs.BoolVar(&container, "container", false, "let the servers delete the node when its last child is gone")
 	cmd.MarkFlagsMutuallyExclusive("sequential", "container")
 	f.register(cmd)
+	registerNonEmpty(cmd)
 	return cmd
 }
 
@@ -70,9 +71,11 @@ func (a *app) put() *cobra.Command {
 		Short: "Set the data of a node, and create it if it does not exist",
 		Long: `Put sets the data of a node: to the argument, or to all of the standard input, byte for byte.
 It creates the node and its parents if they do not exist.
+With --non-empty it refuses empty data, with code 77: that of a program which has failed in front of a pipe.
 ` + fenceHelp,
-		Example: `  curator lock /locks/report -- sh -c 'make-report | curator put --fence /report'`,
-		Args:    usageArgs(cobra.RangeArgs(1, 2)),
+		Example: `  curator lock /locks/report -- \
+    bash -c 'set -o pipefail; make-report | curator put --fence --non-empty /report'`,
+		Args: usageArgs(cobra.RangeArgs(1, 2)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.write(cmd, f, args, func(
 				ctx context.Context, client *framework.Client, path string, data []byte,
@@ -83,5 +86,6 @@ It creates the node and its parents if they do not exist.
 		},
 	}
 	f.register(cmd)
+	registerNonEmpty(cmd)
 	return cmd
 }

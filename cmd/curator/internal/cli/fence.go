@@ -80,6 +80,9 @@ func (a *app) write(
 	if err != nil {
 		return err
 	}
+	if nonEmpty, _ := cmd.Flags().GetBool(nonEmptyFlag); nonEmpty && len(data) == 0 {
+		return exit(CodeRefused, errors.New("not written: the data is empty"))
+	}
 	return a.fencedClient(cmd, f, isPath(args[0]), func(ctx context.Context, client *framework.Client) error {
 		return fn(ctx, client, args[0], data)
 	})

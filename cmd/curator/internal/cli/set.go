@@ -43,8 +43,16 @@ With --version it fails if the node has another version by now.
 		ValidArgsFunction: a.completePath,
 	}
 	f.register(cmd)
+	registerNonEmpty(cmd)
 	cmd.Flags().Int32Var(&version, "version", -1, "set it only in this version")
 	return cmd
+}
+
+// nonEmptyFlag is the flag that refuses empty data.
+const nonEmptyFlag = "non-empty"
+
+func registerNonEmpty(cmd *cobra.Command) {
+	cmd.Flags().Bool(nonEmptyFlag, false, "refuse empty data, as of a program that has failed in front of a pipe")
 }
 
 // dataOf returns the data for a node: the argument, or the standard input without one. It is never nil, which would be
