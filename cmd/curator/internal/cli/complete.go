@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"io"
 	"slices"
 	"strings"
 	"time"
@@ -30,7 +31,9 @@ func (a *app) completePath(cmd *cobra.Command, _ []string, typed string) ([]stri
 	if parent == "" {
 		return nil, directive
 	}
-	client, err := a.client(ctx)
+	quiet := *a
+	quiet.Stderr = io.Discard // the terminal has the line that is typed
+	client, err := quiet.client(ctx)
 	if err != nil {
 		return nil, directive
 	}

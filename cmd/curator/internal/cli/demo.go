@@ -162,7 +162,7 @@ func (a *app) demoClient(ctx context.Context, e *testserver.Ensemble, fn func(*f
 	if err != nil {
 		return err
 	}
-	client, err := conf.Client(ctx)
+	client, err := conf.Client(ctx, a.say)
 	if err != nil {
 		return err
 	}

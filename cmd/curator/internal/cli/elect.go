@@ -6,6 +6,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/go-zookeeper/zk"
 	"github.com/spf13/cobra"
 
 	"github.com/gocurator/curator/framework"
@@ -13,9 +14,18 @@ import (
 	"github.com/gocurator/curator/recipes/locks"
 )
 
+// onRefusal calls fn when the servers have refused something to a recipe in the background.
+func onRefusal(client *framework.Client, fn func(error)) (remove func()) {
+	return client.AddUnhandledErrorListener(func(_ context.Context, e framework.UnhandledError) {
+		if errors.Is(e.Err, zk.ErrNoAuth) {
+			fn(e.Err)
+		}
+	})
+}
+
 func (a *app) elect() *cobra.Command {
 	// A leader without a connection leads on as long as its session lives, as a lock is held.
-	h := &holdCommand{app: a, options: []framework.Option{
+	h := &holdCommand{app: a, nodes: nodesOf{prefix: "latch-", most: 1}, options: []framework.Option{
 		framework.WithConnectionStateErrorPolicy(framework.SessionErrorPolicy{}),
 	}}
 	cmd := &cobra.Command{
@@ -40,9 +50,15 @@ func (a *app) elect() *cobra.Command {
 		if err := latch.Start(); err != nil {
 			return nil, err
 		}
+		ctx, refuse := context.WithCancelCause(ctx)
+		defer refuse(nil)
+		defer onRefusal(client, refuse)() // of its node, which the latch would try to create for ever
 		leadership, err := latch.Await(ctx)
 		if err != nil {
 			_ = latch.Close() // the end of the session deletes its node too
+			if cause := context.Cause(ctx); errors.Is(cause, zk.ErrNoAuth) {
+				return nil, cause
+			}
 			return nil, errors.Join(err, context.Cause(ctx))
 		}
 		return &acquired{leadership.Path(), leadership.Context(), func(context.Context) error { return latch.Close() }}, nil

@@ -5,13 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
+	"math"
 	"net/http"
 	"os"
 	"os/signal"
 	"sync"
 	"time"
 
+	"github.com/gocurator/curator/cmd/curator/internal/connect"
 	"github.com/gocurator/curator/cmd/curator/internal/guard"
 	"github.com/gocurator/curator/cmd/curator/internal/run"
 	"github.com/gocurator/curator/framework"
@@ -83,12 +84,12 @@ func (h *holdCommand) serve(ctx context.Context, path, address, id string, valid
 	defer signal.Stop(signals)
 
 	// The port answers while there is no connection yet, so that a container is not restarted for an outage.
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
+	listener, err := listen(ctx, "http", address)
 	if err != nil {
 		return err
 	}
 	defer listener.Close() //nolint:errcheck // the server has closed it, if there was one
-	client, err := conf.Start(h.options...)
+	client, err := conf.Start(h.clientOptions()...)
 	if err != nil {
 		return err
 	}
@@ -105,6 +106,7 @@ func (h *holdCommand) serve(ctx context.Context, path, address, id string, valid
 	})
 	defer remove()
 	h.event(run.Event{Event: "listening", Address: listener.Addr().String()}) // before "leading"
+	defer h.sayWhatIsAwaited(ctx, conf, client, path)()
 	if err := s.latch.Start(); err != nil {
 		return err
 	}
@@ -124,6 +126,46 @@ func (h *holdCommand) serve(ctx context.Context, path, address, id string, valid
 		_ = server.Close() // who has connected and asks nothing gets no answer
 	}
 	return err
+}
+
+// sayWhatIsAwaited says on the standard error that there is no connection yet, or who leads. The caller calls stop.
+func (h *holdCommand) sayWhatIsAwaited(
+	ctx context.Context, conf connect.Config, client *framework.Client, path string,
+) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	conf.Timeout = math.MaxInt64 // it waits as long as it takes
+	refused := make(chan error, 1)
+	remove := onRefusal(client, func(err error) {
+		select {
+		case refused <- err:
+		default: // it is known
+		}
+	})
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		err := conf.Await(ctx, client, h.waits)
+		if err == nil {
+			err = conf.CheckChroot(ctx, client)
+		}
+		if err != nil {
+			if text := message(err); text != "" {
+				h.waits(text)
+			}
+			return
+		}
+		defer h.sayBehindWhom(ctx, client, path)()
+		select {
+		case <-ctx.Done():
+		case err := <-refused:
+			h.waits(message(explain(ctx, client, err)))
+		}
+	}()
+	return func() {
+		cancel()
+		<-done
+		remove()
+	}
 }
 
 // resign lets others lead when no answer that this process leads counts any more.

@@ -18,6 +18,7 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/spf13/cobra"
 
+	"github.com/gocurator/curator/cmd/curator/internal/connect"
 	"github.com/gocurator/curator/cmd/curator/internal/guard"
 	"github.com/gocurator/curator/cmd/curator/internal/output"
 	"github.com/gocurator/curator/cmd/curator/internal/run"
@@ -62,23 +63,26 @@ type acquired struct {
 
 // holdCommand is what lock, semaphore and elect have in common.
 type holdCommand struct {
-	app     *app
-	wait    time.Duration // -1 is for ever
-	try     bool
-	grace   time.Duration
-	margin  time.Duration
-	onLost  string
-	cgroup  bool
-	events  bool
-	lines   chan<- []byte // of events
-	options []framework.Option
+	app    *app
+	wait   time.Duration // -1 is for ever
+	try    bool
+	grace  time.Duration
+	margin time.Duration
+	onLost string
+	cgroup bool
+	events bool
+	// noHeartbeats turns quorum heartbeats off.
+	noHeartbeats bool
+	lines        chan<- []byte // of events
+	options      []framework.Option
 	// acquire waits for the hold, for the time wait at most if that is not negative.
 	acquire func(ctx context.Context, client *framework.Client, path string, wait time.Duration) (*acquired, error)
+	nodes   nodesOf // of the holders
 }
 
 func (h *holdCommand) flags(cmd *cobra.Command) {
 	fs := cmd.Flags()
-	fs.DurationVar(&h.wait, "wait", -1, "how long to wait for it (default for ever)")
+	fs.DurationVar(&h.wait, "wait", -1, "how long to wait for it, and for a server (default for ever)")
 	fs.Lookup("wait").DefValue = "0s" // which the help does not print
 	fs.DurationVar(&h.grace, "grace", run.DefaultGrace, "the time from SIGTERM to SIGKILL")
 	fs.DurationVar(&h.margin, "margin", run.DefaultMargin, "the time from SIGKILL to the earliest end of the session")
@@ -86,6 +90,8 @@ func (h *holdCommand) flags(cmd *cobra.Command) {
 		`what the command gets when the session may end soon: term; kill, SIGKILL alone; or run:CMD, a program with its
 arguments instead of SIGTERM, with the id of the command in `+envChildPID)
 	fs.BoolVar(&h.cgroup, "cgroup", true, "put the command into a cgroup of its own, where that is delegated")
+	fs.BoolVar(&h.noHeartbeats, "without-quorum-heartbeats", false,
+		"send none: a server that is cut off from its leader may then let another hold it at the same time")
 	fs.BoolVar(&h.events, "json", false, "print events on the standard error, one JSON value a line")
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
 		if cmd.ArgsLenAtDash() != 1 || len(args) < 2 {
@@ -99,8 +105,15 @@ arguments instead of SIGTERM, with the id of the command in `+envChildPID)
 
 // tryFlag adds --try.
 func (h *holdCommand) tryFlag(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&h.try, "try", false, "do not wait for others")
+	cmd.Flags().BoolVar(&h.try, "try", false, "do not wait for others, and 5 s for a server")
 	cmd.MarkFlagsMutuallyExclusive("try", "wait")
+}
+
+func (h *holdCommand) clientOptions() []framework.Option {
+	if h.noHeartbeats {
+		return append(slices.Clip(h.options), framework.WithoutQuorumHeartbeats())
+	}
+	return h.options
 }
 
 func (h *holdCommand) parseOnLost() (guard.OnLost, error) {
@@ -171,7 +184,7 @@ func (h *holdCommand) hold(ctx context.Context, path string, args []string) erro
 		}
 	}()
 	h.event(run.Event{Event: "waiting", Path: path})
-	client, held, err := h.connectAndAcquire(waiting, conf.Client, path)
+	client, held, err := h.connectAndAcquire(waiting, conf, path)
 	var stat *zk.Stat
 	var lookErr error
 	if err == nil {
@@ -239,27 +252,67 @@ func (h *holdCommand) hold(ctx context.Context, path string, args []string) erro
 
 // connectAndAcquire connects and waits for the hold.
 func (h *holdCommand) connectAndAcquire(
-	ctx context.Context, connect func(context.Context, ...framework.Option) (*framework.Client, error), path string,
+	ctx context.Context, conf connect.Config, path string,
 ) (*framework.Client, *acquired, error) {
-	client, err := connect(ctx, h.options...)
+	begun, wait := time.Now(), h.wait
+	if h.try {
+		wait = 0
+	}
+	if bound := h.bound(); bound >= 0 {
+		conf.Timeout = min(conf.Timeout, bound)
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, bound+answerTime)
+		defer cancel()
+	}
+	client, err := conf.Client(ctx, h.waits, h.clientOptions()...)
 	if err != nil {
 		return nil, nil, err
 	}
 	if err := run.Check(client.SessionTimeout(), h.grace, h.margin); err != nil { // not after hours in the line
 		return client, nil, tooShort(err)
 	}
-	wait := h.wait
-	if h.try {
-		wait = 0
+	if wait > 0 {
+		wait = max(wait-time.Since(begun), 0)
 	}
+	stop := h.sayBehindWhom(ctx, client, path)
 	held, err := h.acquire(ctx, client, path, wait)
+	stop()
 	switch {
+	case err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded):
+		err = exit(CodeNotAcquired, fmt.Errorf("not acquired: no answer in time: %w", err))
 	case errors.Is(err, locks.ErrNotAcquired):
 		err = exit(CodeNotAcquired, fmt.Errorf("not acquired: others hold %s", path))
 	case errors.Is(err, framework.ErrConnectionLoss), errors.Is(err, zk.ErrSessionExpired):
 		err = exit(CodeNotAcquired, err)
 	}
-	return client, held, err
+	return client, held, explain(ctx, client, err)
+}
+
+// tryTimeout bounds the connect of --try, unless there is --connect-timeout. answerTime is what the servers have beyond
+// a bound to say that others hold it.
+const (
+	tryTimeout = 5 * time.Second
+	answerTime = time.Second
+)
+
+// bound returns how long to connect and to wait, negative for ever.
+func (h *holdCommand) bound() time.Duration {
+	switch {
+	case !h.try:
+		return h.wait
+	case h.app.connect.HasTimeout():
+		return h.app.connect.Timeout
+	}
+	return tryTimeout
+}
+
+// waits says for what this process waits: an event with --json, and a line for people without it.
+func (h *holdCommand) waits(text string) {
+	if h.events {
+		h.event(run.Event{Event: "connecting", Reason: text})
+		return
+	}
+	h.send([]byte("curator: " + line(text) + "\n"))
 }
 
 func tooShort(err error) error {
@@ -318,10 +371,15 @@ func (h *holdCommand) event(e run.Event) {
 	}
 	e.Time = time.Now()
 	if line, err := json.Marshal(e); err == nil {
-		select {
-		case h.lines <- append(line, '\n'):
-		default:
-		}
+		h.send(append(line, '\n'))
+	}
+}
+
+// send writes a line without a wait for its reader.
+func (h *holdCommand) send(line []byte) {
+	select {
+	case h.lines <- line:
+	default:
 	}
 }
 
@@ -359,14 +417,15 @@ func startCode(err error) int {
 }
 
 func (a *app) lock() *cobra.Command {
-	h := &holdCommand{app: a}
+	h := &holdCommand{app: a, nodes: nodesOf{prefix: "lock-", most: 1}}
 	cmd := &cobra.Command{
 		Use:   "lock [flags] PATH -- COMMAND [ARGUMENT...]",
 		Short: "Run a command while holding a lock",
 		Long: "Lock waits for the lock of a path, and runs a command while it holds it. In Java: InterProcessMutex.\n" +
 			holdHelp,
 		Example: `  curator lock /locks/report -- make-report --daily
-  curator lock --wait 10m /locks/report -- sh -c 'make-report | curator put --fence /report'`,
+  curator lock --wait 10m /locks/report -- \
+    bash -c 'set -o pipefail; make-report | curator put --fence --non-empty /report'`,
 	}
 	h.acquire = func(ctx context.Context, client *framework.Client, path string, wait time.Duration) (*acquired, error) {
 		mu := locks.NewInterProcessMutex(client, path)
@@ -386,7 +445,7 @@ func (a *app) lock() *cobra.Command {
 }
 
 func (a *app) semaphore() *cobra.Command {
-	h := &holdCommand{app: a}
+	h := &holdCommand{app: a, nodes: nodesOf{sub: "leases", prefix: "lease-"}}
 	var permits int
 	cmd := &cobra.Command{
 		Use:   "semaphore [flags] -n PERMITS PATH -- COMMAND [ARGUMENT...]",
@@ -396,9 +455,6 @@ func (a *app) semaphore() *cobra.Command {
 		Example: `  curator semaphore -n 3 /slots -- crawl`,
 	}
 	h.acquire = func(ctx context.Context, client *framework.Client, path string, wait time.Duration) (*acquired, error) {
-		if permits < 1 {
-			return nil, usage(errors.New("--permits: must be positive"))
-		}
 		s := locks.NewInterProcessSemaphoreV2(client, path, permits)
 		acquire := s.Acquire
 		if wait >= 0 {
@@ -412,6 +468,13 @@ func (a *app) semaphore() *cobra.Command {
 	}
 	h.flags(cmd)
 	h.tryFlag(cmd)
+	cmd.PreRunE = func(*cobra.Command, []string) error {
+		if permits < 1 {
+			return usage(errors.New("--permits: must be positive"))
+		}
+		h.nodes.most = permits
+		return nil
+	}
 	cmd.Flags().IntVarP(&permits, "permits", "n", 1, "how many may hold it at a time")
 	return cmd
 }

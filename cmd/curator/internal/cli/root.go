@@ -2,12 +2,15 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/go-zookeeper/zk"
 	"github.com/spf13/cobra"
@@ -73,7 +76,9 @@ A flag counts before the environment, and that before the context.
 		Args:                       usageArgs(unknown),
 		RunE:                       func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		// Cobra does so too, and its error has no value to know it by.
-		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return usage(cmd.ValidateFlagGroups()) },
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			return usage(cmp.Or(connect.CheckEmpty(cmd.LocalFlags()), checkRanges(cmd.LocalFlags()), cmd.ValidateFlagGroups()))
+		},
 	}
 	root.SetUsageFunc(shortUsage)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage(err) })
@@ -143,7 +148,7 @@ func (a *app) client(ctx context.Context, opts ...framework.Option) (*framework.
 	if err != nil {
 		return nil, usage(err)
 	}
-	return conf.Client(ctx, opts...)
+	return conf.Client(ctx, a.say, opts...)
 }
 
 // withClient calls fn with a client that is connected, and closes it.
@@ -153,7 +158,7 @@ func (a *app) withClient(cmd *cobra.Command, fn func(ctx context.Context, client
 		return err
 	}
 	defer func() { _ = client.Close() }() // the session ends in any case
-	return fn(cmd.Context(), client)
+	return explain(cmd.Context(), client, fn(cmd.Context(), client))
 }
 
 // throughOutages calls fn until its error is not the loss of the connection, for subcommands that follow changes. The
@@ -168,6 +173,33 @@ func throughOutages(ctx context.Context, client *framework.Client, fn func() err
 			return err
 		}
 	}
+}
+
+// least are the smallest values of flags that more than one subcommand has, by name.
+var least = map[string]int64{"count": 0, "version": -1, "depth": -1, "older": 0, "newer": 0, "for": 0}
+
+// checkRanges returns an error for a flag below its smallest value.
+func checkRanges(fs *pflag.FlagSet) (err error) {
+	fs.VisitAll(func(f *pflag.Flag) {
+		low, ok := least[f.Name]
+		if !ok || !f.Changed || err != nil {
+			return
+		}
+		var value int64
+		switch text := f.Value.String(); f.Value.Type() {
+		case "int", "int32":
+			value, _ = strconv.ParseInt(text, 10, 64) // the flag was parsed
+		case "duration":
+			d, _ := time.ParseDuration(text)
+			value = int64(d)
+		default:
+			return
+		}
+		if value < low {
+			err = fmt.Errorf("--%s: must be %d at least", f.Name, low)
+		}
+	})
+	return err
 }
 
 // usageArgs makes wrong use of the errors of an argument check.

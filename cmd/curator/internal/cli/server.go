@@ -91,6 +91,24 @@ type ready struct {
 	HTTP    string   `json:"http,omitempty"`
 }
 
+const maxPort = 65535
+
+// listen listens at an address of a flag. One that no system has is wrong use.
+func listen(ctx context.Context, flag, address string) (net.Listener, error) {
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
+	if isNoAddress(err) {
+		return nil, usage(fmt.Errorf("--%s: must be host:port: %w", flag, err))
+	}
+	return l, err
+}
+
+// isNoAddress reports whether an error is about the text of an address.
+func isNoAddress(err error) bool {
+	var wrong *net.AddrError
+	var unknown *net.DNSError
+	return errors.As(err, &wrong) || errors.As(err, &unknown)
+}
+
 // start starts the servers.
 func (o *serving) start() (*testserver.Ensemble, error) {
 	c := testserver.Config{Servers: o.servers, Host: o.host, Port: o.port}
@@ -99,14 +117,25 @@ func (o *serving) start() (*testserver.Ensemble, error) {
 	if !ok {
 		return nil, usage(errors.New("--zookeeper: must be 3.8, 3.9"))
 	}
-	if o.servers < 1 {
+	switch {
+	case o.servers < 1:
 		return nil, usage(errors.New("--servers: must be 1 at least"))
+	case o.port < 0 || o.port > maxPort:
+		return nil, usage(fmt.Errorf("--port: must be 0 to %d", maxPort))
+	case o.port > 0 && o.port+o.servers-1 > maxPort:
+		return nil, usage(fmt.Errorf("--port: %d servers from there need ports above %d", o.servers, maxPort))
+	case o.tick < time.Millisecond:
+		return nil, usage(errors.New("--tick: must be 1ms at least"))
 	}
 	c.Options = []curatortest.ServerOption{curatortest.WithTickTime(o.tick), curatortest.WithVersion(version)}
 	if len(o.users) > 0 {
 		c.Options = append(c.Options, curatortest.WithSASLUsers(o.users))
 	}
-	return testserver.Start(c)
+	e, err := testserver.Start(c)
+	if isNoAddress(err) {
+		return nil, usage(fmt.Errorf("--host: %w", err))
+	}
+	return e, err
 }
 
 func (a *app) serve(ctx context.Context, o serving) (err error) {
@@ -118,7 +147,7 @@ func (a *app) serve(ctx context.Context, o serving) (err error) {
 	line := ready{Ready: true, Connect: e.ConnectString(), Servers: e.Addrs()}
 	failed := make(chan error, 1)
 	if o.http != "" {
-		listener, err := net.Listen("tcp", o.http)
+		listener, err := listen(ctx, "http", o.http)
 		if err != nil {
 			return err
 		}

@@ -23,6 +23,9 @@ const (
 	DefaultTimeout        = 15 * time.Second
 )
 
+// soon is how long a connect takes before it is said that one is waited for.
+const soon = 2 * time.Second
+
 // ErrNotConnected is wrapped by the error of Client if no server was reached in time.
 var ErrNotConnected = errors.New("not connected")
 
@@ -93,8 +96,29 @@ func (f *Flags) Register(fs *pflag.FlagSet) {
 	fs.StringArrayVar(&f.Auth, "auth", nil, "credentials for ACLs, scheme:credentials (CURATOR_AUTH)")
 }
 
+// CheckEmpty returns an error for a flag that is given without a text, as that of a variable which is not set: to go on
+// without the flag would be about other servers, or with fewer conditions.
+func CheckEmpty(fs *pflag.FlagSet) (err error) {
+	fs.VisitAll(func(f *pflag.Flag) {
+		empty, isText := map[string]string{"string": "", "stringSlice": "[]", "stringToString": "[]"}[f.Value.Type()]
+		if f.Changed && isText && f.NoOptDefVal == "" && f.Value.String() == empty && err == nil {
+			err = fmt.Errorf("--%s: is empty", f.Name)
+		}
+	})
+	return err
+}
+
+// HasTimeout reports whether there is a flag for the time to connect.
+func (f *Flags) HasTimeout() bool { return f.set.Changed("connect-timeout") }
+
 // Resolve returns what the flags, the environment and the context make together.
 func (f *Flags) Resolve(getenv func(string) string) (Config, error) {
+	if err := CheckEmpty(f.set); err != nil {
+		return Config{}, err
+	}
+	if f.Timeout <= 0 {
+		return Config{}, errors.New("--connect-timeout: must be positive")
+	}
 	named, err := f.namedContext(getenv)
 	if err != nil {
 		return Config{}, err
@@ -222,38 +246,93 @@ func (c Config) mechanism() (sasl.Mechanism, error) {
 	return digest.NewFunc(login), nil
 }
 
-// Start returns a client that is started, and connects in the background. The caller closes it.
+// misuse is an error of the configuration. It matches framework.ErrBadArguments.
+type misuse struct{ error }
+
+// Is reports whether target is framework.ErrBadArguments.
+func (misuse) Is(target error) bool { return target == framework.ErrBadArguments }
+
+// Unwrap returns the error.
+func (m misuse) Unwrap() error { return m.error }
+
+// Start returns a client that is started, and connects in the background. The caller closes it. Its error wraps
+// framework.ErrBadArguments: it is about the configuration and its files.
 func (c Config) Start(opts ...framework.Option) (*framework.Client, error) {
 	own, err := c.options()
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", framework.ErrBadArguments, err)
+		return nil, misuse{err}
 	}
 	client, err := framework.New(c.Connect, append(own, opts...)...)
 	if err != nil {
-		return nil, err
+		return nil, misuse{err}
 	}
 	if err := client.Start(); err != nil {
+		_ = client.Close() // what failed is said already
+		return nil, misuse{err}
+	}
+	return client, nil
+}
+
+// Client returns a client that is connected. The caller closes it. waits is called if that takes more than two seconds,
+// with a text for people. The error wraps ErrNotConnected if no server was reached in time.
+func (c Config) Client(
+	ctx context.Context, waits func(text string), opts ...framework.Option,
+) (*framework.Client, error) {
+	client, err := c.Start(opts...)
+	if err != nil {
+		return nil, err
+	}
+	if err = c.Await(ctx, client, waits); err == nil {
+		err = c.CheckChroot(ctx, client)
+	}
+	if err != nil {
 		_ = client.Close() // what failed is said already
 		return nil, err
 	}
 	return client, nil
 }
 
-// Client returns a client that is connected. The caller closes it. Its error wraps ErrNotConnected if no server was
-// reached in time.
-func (c Config) Client(ctx context.Context, opts ...framework.Option) (*framework.Client, error) {
-	client, err := c.Start(opts...)
-	if err != nil {
-		return nil, err
+// CheckChroot returns an error that wraps framework.ErrNoChroot if the chroot of the connect string is missing. Not all
+// operations fail then: a watch waits for ever, and what is to be deleted is not there.
+func (c Config) CheckChroot(ctx context.Context, client *framework.Client) error {
+	_, chroot, has := strings.Cut(strings.TrimPrefix(c.Connect, "dns-srv://"), "/")
+	if !has || chroot == "" {
+		return nil
 	}
+	s, err := client.CheckExists().ForPath(ctx, "/")
+	if err == nil && s == nil || errors.Is(err, framework.ErrNoChroot) {
+		return &noChroot{chroot}
+	}
+	return err
+}
+
+// noChroot is the error of a missing chroot.
+type noChroot struct{ chroot string }
+
+func (e *noChroot) Error() string {
+	return "the chroot /" + e.chroot + " does not exist: create it with a connect string that ends before it"
+}
+
+// Unwrap returns framework.ErrNoChroot.
+func (*noChroot) Unwrap() error { return framework.ErrNoChroot }
+
+// Await waits until a client is connected, as Client does.
+func (c Config) Await(ctx context.Context, client *framework.Client, waits func(text string)) error {
 	wait, cancel := context.WithTimeout(ctx, c.Timeout)
 	defer cancel()
-	if err := client.BlockUntilConnected(wait); err != nil {
-		_ = client.Close() // what failed is said already
-		if ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
-			return nil, fmt.Errorf("%w to %s within %v: %w", ErrNotConnected, c.Connect, c.Timeout, err)
+	first, cancelFirst := context.WithTimeout(wait, soon)
+	defer cancelFirst()
+	err := client.BlockUntilConnected(first)
+	if errors.Is(err, context.DeadlineExceeded) && wait.Err() == nil {
+		why := ""
+		if _, cause, ok := strings.Cut(err.Error(), context.DeadlineExceeded.Error()+": "); ok {
+			why = ": " + cause
 		}
-		return nil, err
+		waits("waiting for a server of " + c.Connect + why)
+		err = client.BlockUntilConnected(wait)
 	}
-	return client, nil
+	if err != nil && ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("%w to %s within %v: %w", ErrNotConnected, c.Connect, c.Timeout, err)
+	}
+	return err
 }

@@ -48,7 +48,7 @@ func Instances(nodes []Node) (found []Participant) {
 	return found
 }
 
-// instances returns the instances of a service: nodes that package discovery reads, with the name of the node as the id.
+// instances returns the instances of a service: nodes that package discovery reads, with the id that the node has.
 func instances(path string, all []*child, take func([]*child) []*child) (found []Participant) {
 	for _, c := range all {
 		if in, ok := read(c.Data); ok && hasID(&in, c.name) && (in.Name != "" || isReachable(&in)) {
