@@ -95,3 +95,11 @@ func observeLatch(ctx context.Context, client *framework.Client) error {
 	}
 	return nil
 }
+
+func doWhileLeading(ctx context.Context, client *framework.Client, plan []byte) error {
+	err := leader.Do(ctx, client, "/leader", func(ctx context.Context) error {
+		_, err := leader.LeadershipOf(ctx).Client().SetData().ForPath(ctx, "/plan", plan)
+		return err
+	})
+	return err
+}

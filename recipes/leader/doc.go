@@ -14,7 +14,7 @@
 //	}
 //	return work(leadership.Context(), leadership.Token())
 //
-// A [LeaderSelector] leads while a function runs, and then others get their turn.
+// A [LeaderSelector] leads while a function runs, and then others get their turn. [Do] is one turn of it, in one call.
 //
 // # What leadership promises
 //

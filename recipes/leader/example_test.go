@@ -155,3 +155,15 @@ func ExampleObserveSelector() {
 	// "" leads
 	// "host-7" leads
 }
+
+// One call takes part, leads while the function runs, and gives up leadership.
+func ExampleDo() {
+	client, stop := connected()
+	defer stop()
+	err := leader.Do(context.Background(), client, "/leader", func(ctx context.Context) error {
+		_, err := leader.LeadershipOf(ctx).Client().Create().ForPath(ctx, "/plan", []byte("by the leader"))
+		return err // ErrLeadershipLost: another process leads, and nothing was written
+	}, leader.WithID("host-7"))
+	fmt.Println(err)
+	// Output: <nil>
+}

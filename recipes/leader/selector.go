@@ -97,13 +97,18 @@ func (s *LeaderSelector) Start() error {
 	if err := waitqueue.CheckOpen(s.client); err != nil {
 		return errtext.Wrap(err, "leader", "start")
 	}
+	s.begin()
+	s.enqueue()
+	return nil
+}
+
+// begin makes the selector started, and follows the state of the connection until removeListener is called.
+func (s *LeaderSelector) begin() {
 	s.state = Started
 	s.removeListener = waitqueue.ForLibrary(s.client).AddConnectionStateListener(
 		func(_ context.Context, state framework.ConnectionState) {
 			s.setErrorState(s.client.ConnectionStateErrorPolicy().IsErrorState(state))
 		})
-	s.enqueue()
-	return nil
 }
 
 // Requeue queues the selector again. It returns false if the selector is queued already, leads, is not started or is
@@ -144,7 +149,7 @@ func (s *LeaderSelector) run() {
 			return s.settle(s.ctx, false, errProviderExited)
 		}
 		inTurn = true
-		ctx, elected, err := s.takeTurn()
+		ctx, elected, err := s.takeTurn(s.lead)
 		inTurn = false
 		return s.settle(ctx, elected, err)
 	})
@@ -210,9 +215,9 @@ func (s *LeaderSelector) reportError(ctx context.Context, err error) {
 	s.client.ReportUnhandled(ctx, s.description(), err)
 }
 
-// takeTurn waits for the turn and leads until the function returns. ctx is the context of the election. elected is
-// false if the turn did not come.
-func (s *LeaderSelector) takeTurn() (ctx context.Context, elected bool, err error) {
+// takeTurn waits for the turn and calls lead, which leads until it returns. ctx is the context of the election. elected
+// is false if the turn did not come.
+func (s *LeaderSelector) takeTurn(lead func(l *Leadership) error) (ctx context.Context, elected bool, err error) {
 	for {
 		var span *report.Wait
 		ctx, span = s.election.Elect(s.ctx)
@@ -221,14 +226,16 @@ func (s *LeaderSelector) takeTurn() (ctx context.Context, elected bool, err erro
 		if err != nil {
 			return ctx, false, errtext.Wrap(err, "leader", "%s", s.queue.Path)
 		}
-		if began, err := s.runTerm(ctx, c); began || s.ctx.Err() != nil {
+		if began, err := s.runTerm(ctx, c, lead); began || s.ctx.Err() != nil {
 			return ctx, true, err
 		}
 	}
 }
 
-// runTerm leads with the node of c and then deletes it. began is false if the function was not called.
-func (s *LeaderSelector) runTerm(ctx context.Context, c *waitqueue.Contender) (began bool, err error) {
+// runTerm calls lead with the node of c and then deletes it. began is false if it was not called.
+func (s *LeaderSelector) runTerm(
+	ctx context.Context, c *waitqueue.Contender, lead func(l *Leadership) error,
+) (began bool, err error) {
 	leadership := newLeadership(ctx, s.client, c)
 	watch := waitqueue.NewNodeWatch(context.WithoutCancel(ctx), s.client, c, func() {
 		leadership.end(ErrLeadershipLost)
@@ -243,7 +250,7 @@ func (s *LeaderSelector) runTerm(ctx context.Context, c *waitqueue.Contender) (b
 	}()
 	if began = s.beginTerm(leadership); began {
 		leadership.setSpan(s.election.Term(ctx))
-		err = s.lead(leadership)
+		err = lead(leadership)
 	}
 	return began, err
 }
@@ -282,7 +289,7 @@ func (s *LeaderSelector) beginTerm(l *Leadership) bool {
 // lead calls the function, and returns a panic as an error.
 func (s *LeaderSelector) lead(l *Leadership) (err error) {
 	s.inFunction = true
-	err = s.callFunction(context.WithValue(l.ctx, leadershipKey{}, l))
+	err = s.callFunction(l.workContext())
 	s.inFunction = false
 	return err
 }
@@ -294,8 +301,13 @@ func (s *LeaderSelector) callFunction(ctx context.Context) (err error) {
 
 type leadershipKey struct{}
 
-// LeadershipOf returns the leadership of a context that a selector passed to its function. It returns nil for any other
-// context.
+// workContext returns the context for the function that leads.
+func (l *Leadership) workContext() context.Context {
+	return context.WithValue(l.ctx, leadershipKey{}, l)
+}
+
+// LeadershipOf returns the leadership of a context that a selector, or [Do], passed to its function. It returns nil for
+// any other context.
 func LeadershipOf(ctx context.Context) *Leadership {
 	l, _ := ctx.Value(leadershipKey{}).(*Leadership)
 	return l
