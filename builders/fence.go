@@ -69,7 +69,8 @@ func newFence(env *environment, holding context.Context, g *guard, err error) *f
 	return f
 }
 
-func newGuard(env *environment, lost error, nodes []string) (*guard, error) {
+// newGuard returns a guard of nodes that must have a version, -1 for any.
+func newGuard(env *environment, lost error, version int32, nodes []string) (*guard, error) {
 	if lost == nil || len(nodes) == 0 {
 		return nil, fmt.Errorf("%w: a fence without nodes or without an error", ErrBadArguments)
 	}
@@ -80,7 +81,7 @@ func newGuard(env *environment, lost error, nodes []string) (*guard, error) {
 		}
 		full := env.namespace.full(node)
 		g.nodes = append(g.nodes, full)
-		g.checks = append(g.checks, jute.Request{Op: jute.OpCheck, Path: full, Version: -1})
+		g.checks = append(g.checks, jute.Request{Op: jute.OpCheck, Path: full, Version: version})
 	}
 	return g, nil
 }
@@ -141,7 +142,7 @@ func (f *fence) refusal(i int, err error) error {
 
 // meaning returns the error for an answer err to a check. g may be nil.
 func (g *guard) meaning(err error) error {
-	if g != nil && err == zk.ErrNoNode {
+	if g != nil && (err == zk.ErrNoNode || err == zk.ErrBadVersion) {
 		return g.lost
 	}
 	return err

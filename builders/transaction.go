@@ -273,14 +273,35 @@ func (t TransactionOp) Check() TransactionCheck { return TransactionCheck{env: t
 // Fence builds a check that all of the nodes exist, as one operation with one result. The transaction fails with lost
 // if a node is gone, and with [ErrUncertain] if its answer was lost and it could take effect twice: see
 // framework.Client.Fenced.
+//
+// It is a fence for nodes with names that no later holder uses again, as those of locks and elections. A fixed name is
+// no fence: when the next holder has created its node under the same name, the node exists for the last one too. For a
+// fixed name see [TransactionOp.FenceVersion] and framework.Client.Claim.
 func (t TransactionOp) Fence(lost error, nodes ...string) TransactionOperation {
+	return t.fence(lost, -1, nodes)
+}
+
+// FenceVersion builds a check that a node has a version, as an operation of a fence: the transaction fails with lost if
+// the node is gone or has another version. It is for an epoch node: a node that stays, and whose data each holder sets
+// once, in the transaction in which it begins to hold. The version of that write is its epoch, and the next holder's
+// write ends it. A write of the data by any other client ends it too. framework.Client.Claim does all of this. The
+// version -1, which the server takes for any, is [ErrBadArguments].
+func (t TransactionOp) FenceVersion(lost error, node string, version int32) TransactionOperation {
+	if version == -1 {
+		c := &call{env: t.env, verb: "check"}
+		return TransactionOperation{env: t.env, err: c.badArguments("a fence of version -1, which is any version")}
+	}
+	return t.fence(lost, version, []string{node})
+}
+
+func (t TransactionOp) fence(lost error, version int32, nodes []string) TransactionOperation {
 	c := &call{env: t.env, verb: "check"}
 	op := TransactionOperation{env: t.env, typ: callbacks.OperationCheck}
 	if op.err = c.wrap(t.env.err); op.err != nil {
 		return op
 	}
 	var err error
-	if op.guard, err = newGuard(t.env, lost, nodes); err != nil {
+	if op.guard, err = newGuard(t.env, lost, version, nodes); err != nil {
 		op.err = c.wrap(err)
 		return op
 	}

@@ -64,7 +64,7 @@ func (e *environment) UsingNamespace(ns string) any { return e.in(ns, e.view) }
 
 // Fenced returns the operations whose writes depend on nodes: see framework.Client.Fenced.
 func (e *environment) Fenced(holding context.Context, lost error, nodes []string) any {
-	g, err := newGuard(e, lost, nodes)
+	g, err := newGuard(e, lost, -1, nodes)
 	return e.in(e.Namespace(), e.derive(newFence(e, holding, g, err), e.watchers))
 }
 

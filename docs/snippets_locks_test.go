@@ -109,3 +109,12 @@ func releaseOfOwner(ctx context.Context, mu *locks.InterProcessMutex) error {
 	defer mu.Release(context.WithoutCancel(ctx))
 	return write(ctx)
 }
+
+func claimed(ctx context.Context, client *framework.Client, address, state []byte) error {
+	claim, err := client.Claim(ctx, "/workers/7", "/workers-epochs/7", address)
+	if err != nil {
+		return err // framework.ErrClaimed: another session has the node
+	}
+	_, err = claim.Client().SetData().ForPath(ctx, "/state/7", state)
+	return err
+}

@@ -427,6 +427,10 @@ func (c *Client) Namespace() string { return c.operations.Namespace() }
 //   - zk.ErrNoAuth that names the node, if the client has no right to read it;
 //   - [ErrUnimplemented], if it is a SetACL or a Reconfig: the protocol has none in a transaction.
 //
+// A fixed name is no fence: when the next holder has created its node under the same name, a write of the last one
+// finds that node and takes effect. The names of locks and elections are never used again. For a fixed name see
+// [Client.Claim].
+//
 // A view of the view is fenced too. A fence of a fenced view adds its nodes. The nodes are paths of c and of its
 // namespace. Java has no fenced writes.
 func (c *Client) Fenced(holding context.Context, lost error, nodes ...string) *Client {

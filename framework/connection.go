@@ -45,6 +45,7 @@ type connection struct {
 	server      string          // server of the newest established connection
 	quorumUsers int             // number of unstopped calls of requireQuorum
 	session     *Session        // the newest session, which may have ended; nil before the first
+	earlier     []int64         // the ids of the last sessions before it
 	since       time.Time       // start of the wait for the next session
 	suspended   time.Duration   // the silence of the server when Suspended was published last
 	clock       *time.Timer     // calls tick
@@ -199,6 +200,7 @@ func (c *connection) up(conn *wire.Conn, readOnly bool) {
 		if c.session != nil && c.state != Lost {
 			c.lose("only the read-only server had the session")
 		}
+		c.noteEarlier()
 		c.session = newSession(id, c.checkClock)
 	}
 	s := Connected
@@ -484,6 +486,27 @@ func (c *connection) lastError() error {
 		return fmt.Errorf("the ensemble provider has no servers: %w", err)
 	}
 	return nil
+}
+
+// maxEarlier bounds the sessions that are remembered: a node does not outlive its session by much.
+const maxEarlier = 64
+
+// noteEarlier remembers the session before the next one begins. mu is held.
+func (c *connection) noteEarlier() {
+	if c.session == nil {
+		return
+	}
+	c.earlier = append(c.earlier, c.session.id)
+	if len(c.earlier) > maxEarlier {
+		c.earlier = slices.Delete(c.earlier, 0, 1)
+	}
+}
+
+// isOwn reports whether id is that of the session of this client, or of one of its last sessions.
+func (c *connection) isOwn(id int64) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return id != 0 && (c.session != nil && c.session.id == id || slices.Contains(c.earlier, id))
 }
 
 // currentSession returns the newest session. It checks the clock first, so that a session that has run out during a

@@ -334,3 +334,46 @@ func ExampleWithConnectionStateErrorPolicy() {
 	fmt.Println(policy.IsErrorState(framework.Suspended), policy.IsErrorState(framework.Lost))
 	// Output: false true
 }
+
+// A process keeps a node of a fixed name, as brokers and workers do, and is the only one that writes its state.
+func ExampleClient_Claim() {
+	client, end := exampleClient()
+	defer end()
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	claim, err := client.Claim(ctx, "/workers/7", "/workers-epochs/7", []byte("host-7:8080"))
+	if errors.Is(err, framework.ErrClaimed) {
+		log.Fatal("another process is worker 7: ", err)
+	}
+	if err != nil {
+		log.Fatal(err)
+	}
+	_, err = claim.Client().Create().CreatingParentsIfNeeded().ForPath(ctx, "/state/7", []byte("ready"))
+	fmt.Println(claim.Epoch(), err)
+
+	// The next one, here of the same client, overtakes it.
+	if _, err := client.Claim(ctx, "/workers/7", "/workers-epochs/7", nil); err != nil {
+		log.Fatal(err)
+	}
+	_, err = claim.Client().SetData().ForPath(ctx, "/state/7", []byte("late"))
+	fmt.Println(errors.Is(err, framework.ErrClaimLost))
+	// Output:
+	// 1 <nil>
+	// true
+}
+
+func ExampleClient_CreateEphemeral() {
+	client, end := exampleClient()
+	defer end()
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	for _, address := range []string{"host-7:8080", "host-7:8081"} { // the second call replaces the node of the first
+		if err := client.CreateEphemeral(ctx, "/brokers/7", []byte(address)); err != nil {
+			log.Fatal(err)
+		}
+	}
+	data, err := client.GetData().ForPath(ctx, "/brokers/7")
+	fmt.Println(string(data), err)
+	// Output:
+	// host-7:8081 <nil>
+}

@@ -157,7 +157,7 @@ func TestDoThatCannotTakePartReturnsError(t *testing.T) {
 	}
 }
 
-// Each request is lost in turn, or its answer. Two processes take turns, and the fence lets one of them write at a time.
+// Each request is lost in turn, or its answer. Two processes take turns, and the fence lets one write at a time.
 func TestDoWithLostRequestsWritesOnceEachTurn(t *testing.T) {
 	for _, action := range []curatortest.Action{curatortest.CutBefore, curatortest.CutAfter} {
 		t.Run(action.String(), func(t *testing.T) {

@@ -1,0 +1,157 @@
+package framework
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/gocurator/curator/builders"
+	"github.com/gocurator/curator/internal/errtext"
+	"github.com/gocurator/curator/internal/hook"
+	"github.com/gocurator/curator/zkpath"
+)
+
+var (
+	// ErrClaimed is wrapped by the error of [Client.CreateEphemeral] and [Client.Claim] if the node is not of this client:
+	// another session has it, or it is not ephemeral. It matches zk.ErrNodeExists.
+	ErrClaimed = errtext.Special(zk.ErrNodeExists, "curator: the node is not of this client")
+	// ErrClaimLost is the error of a write that the fence of a [Claim] has refused: its node is gone, or was claimed
+	// again.
+	ErrClaimLost = errors.New("curator: claim lost")
+)
+
+// CreateEphemeral creates an ephemeral node at a fixed path, its parents as containers. A node that is of this client
+// already, of its session or of an earlier one that the server has not ended yet, is replaced in one transaction, so
+// that the node is of the present session and has this data. Call it again after a lost session, and after an error
+// that leaves open whether there is a node: see [MayHaveTakenEffect]. If the node is of another session, also of one of
+// an earlier process, the error is [ErrClaimed], and nothing is changed. ctx bounds the wait.
+//
+// A node of an earlier session may end by itself in the moment in which it is replaced. If another client creates its
+// own within that round trip, that one is replaced. [Client.Claim] excludes it.
+func (c *Client) CreateEphemeral(ctx context.Context, path string, data []byte) error {
+	_, err := c.claim(ctx, path, "", data)
+	return err
+}
+
+// Claim creates an ephemeral node at a fixed path, as [Client.CreateEphemeral] does, and begins an epoch: it sets the
+// data of the node epoch, in the same transaction. epoch is a persistent node for this path alone. Claim creates it, and
+// no client may delete it or write it otherwise. The version of that write fences the writes of the [Claim]: as soon as
+// any process has claimed the path again, a write of an overtaken one fails, though the path has a node. That holds if
+// every process that creates the node does so with Claim and the same epoch node. The errors are those of
+// CreateEphemeral.
+func (c *Client) Claim(ctx context.Context, path, epoch string, data []byte) (*Claim, error) {
+	if err := zkpath.Validate(epoch, false); err != nil {
+		return nil, fmt.Errorf("curator: claim %s: epoch: %w", path, err)
+	}
+	return c.claim(ctx, path, epoch, data)
+}
+
+// Claim is an ephemeral node at a fixed path, with a fence for writes. It ends with its session, when another claim of
+// the path begins, also one of this client, and when its node is deleted.
+type Claim struct {
+	client  *Client
+	path    string
+	session *Session
+	fence   builders.TransactionOperation
+	version int32
+	token   int64
+}
+
+// Context returns the context of the session that has the node: see [Session.Context].
+func (c *Claim) Context() context.Context { return c.session.Context() }
+
+// Epoch returns the version of the epoch node that is this claim's. It grows from claim to claim.
+func (c *Claim) Epoch() int32 { return c.version }
+
+// Token returns the fencing token: the id of the transaction that created the node. It grows from claim to claim.
+func (c *Claim) Token() int64 { return c.token }
+
+// Fence returns an operation that checks the claim. A transaction with it takes effect only while the claim lasts, and
+// fails with [ErrClaimLost] otherwise. The server decides, so it refuses a process that was stopped as well.
+func (c *Claim) Fence() builders.TransactionOperation { return c.fence }
+
+// Client returns a view of the client whose writes take effect only while the claim lasts: see [Client.Fenced]. A write
+// fails with [ErrClaimLost] if the server finds that it does not, and without a request, with [ErrSessionLost], after
+// the end of the session. Client().Delete() of the path ends the claim.
+func (c *Claim) Client() *Client {
+	return c.client.with(c.client.operations.FencedBy(c.session.Context(), c.fence))
+}
+
+// claim is CreateEphemeral if epoch is "", and Claim else. Each try looks at the nodes again, whatever the last one has
+// left: no request of it is retried alone.
+func (c *Client) claim(ctx context.Context, path, epoch string, data []byte) (claim *Claim, err error) {
+	err = c.CallWithRetry(ctx, func(ctx context.Context) (err error) {
+		for range maxClaimRounds {
+			var again bool
+			if claim, again, err = c.claimOnce(ctx, path, epoch, data); !again {
+				return err
+			}
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return claim, nil
+}
+
+// maxClaimRounds bounds the repairs of a claim after changes by others.
+const maxClaimRounds = 10
+
+// claimOnce claims the path, or returns an error. again reports whether it may do so in another round.
+func (c *Client) claimOnce(ctx context.Context, path, epoch string, data []byte) (_ *Claim, again bool, err error) {
+	session, op := c.Session(), c.TransactionOp()
+	var ops []builders.TransactionOperation
+	claim := &Claim{client: c, path: path, session: session}
+	if epoch != "" {
+		stat, err := c.CheckExists().ForPath(ctx, epoch)
+		switch {
+		case err != nil:
+			return nil, false, err
+		case stat == nil:
+			if err := c.EnsurePath(ctx, epoch); err != nil {
+				return nil, false, err
+			}
+			return nil, true, zk.ErrNoNode
+		}
+		ops = append(ops, op.SetData().WithVersion(stat.Version).Uncompressed().ForPath(epoch, []byte{}))
+		claim.version = stat.Version + 1
+		claim.fence = hook.JoinFences([]builders.TransactionOperation{
+			op.Fence(ErrClaimLost, path), op.FenceVersion(ErrClaimLost, epoch, claim.version),
+		}).(builders.TransactionOperation)
+	}
+	stat, err := c.CheckExists().ForPath(ctx, path)
+	switch {
+	case err != nil:
+		return nil, false, err
+	case session.Context().Err() != nil: // the answers may be of two sessions, and the second older than the first
+		return nil, true, ErrSessionLost
+	case stat != nil && !c.core.connection.isOwn(stat.EphemeralOwner):
+		owner := fmt.Sprintf("session %#x has it", uint64(stat.EphemeralOwner))
+		if stat.EphemeralOwner == 0 {
+			owner = "it is not ephemeral"
+		}
+		return nil, false, errtext.Wrap(ErrClaimed, "curator", "claim %s: %s", path, owner)
+	case stat != nil:
+		ops = append(ops, op.Delete().WithVersion(stat.Version).ForPath(path))
+	}
+	ops = append(ops, op.Create().WithMode(builders.Ephemeral).ForPath(path, data))
+	_, err = c.Transaction().StoringZxidIn(&claim.token).ForOperations(ctx, ops...)
+	switch {
+	case err == nil && session.Context().Err() == nil:
+		return claim, false, nil
+	case err == nil: // the node is of a session that has ended, or of the next one
+		return nil, true, ErrSessionLost
+	case errors.Is(err, zk.ErrNoNode) && stat == nil:
+		if parent := zkpath.Parent(path); parent != "/" {
+			if err := c.CreateContainers(ctx, parent); err != nil {
+				return nil, false, err
+			}
+		}
+		return nil, true, err
+	}
+	again = errors.Is(err, zk.ErrNoNode) || errors.Is(err, zk.ErrNodeExists) || errors.Is(err, zk.ErrBadVersion)
+	return nil, again, err
+}
