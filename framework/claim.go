@@ -36,8 +36,8 @@ func (c *Client) CreateEphemeral(ctx context.Context, path string, data []byte) 
 }
 
 // Claim creates an ephemeral node at a fixed path, as [Client.CreateEphemeral] does, and begins an epoch: it sets the
-// data of the node epoch, in the same transaction. epoch is a persistent node for this path alone. Claim creates it, and
-// no client may delete it or write it otherwise. The version of that write fences the writes of the [Claim]: as soon as
+// data of the node epoch, in the same transaction. epoch is a persistent node for this path alone. Claim creates it,
+// and no client may delete it or write it otherwise. The version of that write fences the writes of the [Claim]: as soon as
 // any process has claimed the path again, a write of an overtaken one fails, though the path has a node. That holds if
 // every process that creates the node does so with Claim and the same epoch node. The errors are those of
 // CreateEphemeral.
