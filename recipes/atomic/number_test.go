@@ -9,13 +9,16 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/cenkalti/backoff/v4"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gocurator/curator/curatortest"
+	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/testenv"
+	"github.com/gocurator/curator/internal/testenv/testclient"
 	"github.com/gocurator/curator/recipes/atomic"
 	"github.com/gocurator/curator/recipes/locks"
 	"github.com/gocurator/curator/retry"
@@ -267,6 +270,56 @@ func TestNumberOfNodeThatWasMadeAgain(t *testing.T) {
 		s.settle()
 		r, err = n.Increment(s.ctx)
 		wantResult(s, r, err, applied(0, 1))
+	})
+}
+
+// A client that is cut off does not hear of the end of the node: what it remembers from before proves nothing, though its
+// watch still stands. The node that was made again has the same version.
+func TestNumberOfNodeThatWasMadeAgainInOutage(t *testing.T) {
+	t.Parallel()
+	inMemory(t, func(s *scene) {
+		n, other := s.long(), s.otherLong()
+		for range 3 {
+			_, err := n.Increment(s.ctx)
+			s.must(err)
+		}
+		suspended := testclient.AwaitState(s.ctx, s, s.client, framework.Suspended)
+		restore := s.place.Faults().RefuseConnects()
+		s.place.Faults().CutAll()
+		suspended()
+		s.delete()
+		for range 3 {
+			_, err := other.Add(s.ctx, 100)
+			s.must(err)
+		}
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			r, err := n.Increment(s.ctx)
+			wantResult(s, r, err, applied(300, 301))
+		}()
+		synctest.Wait() // it has decided what to send
+		restore()
+		<-done
+		s.wantNumber(301)
+	})
+}
+
+// That what it remembers is old is no failure of the try that the policy allows.
+func TestNumberRememberedValueIsOldTriesAgainWithoutPolicy(t *testing.T) {
+	t.Parallel()
+	inScene(t, func(s *scene) {
+		n := atomic.NewDistributedAtomicLong(s.client, counterPath, retry.NTimes(0, 0))
+		for i := range int64(5) {
+			for range 2 { // the second from memory
+				_, err := n.Increment(s.ctx)
+				s.must(err)
+			}
+			_, err := s.otherLong().Add(s.ctx, 100)
+			s.must(err)
+			r, err := n.Increment(s.ctx)
+			wantResult(s, r, err, applied(103*i+102, 103*i+103))
+		}
 	})
 }
 

@@ -142,7 +142,8 @@ func isRefusal(err error) bool {
 	return errors.Is(err, zk.ErrBadVersion) || errors.Is(err, zk.ErrNoNode) || errors.Is(err, zk.ErrNodeExists)
 }
 
-// send writes post over base, and returns the node after that.
+// send writes post over base, and returns the node after that. If that is another node of the same version, made since
+// base was read, the event of the end of base has come before the answer: the watch does not cover the result.
 func (e *engine) send(ctx context.Context, base snapshot, post []byte) (snapshot, error) {
 	next := snapshot{exists: true, data: post, epoch: base.epoch}
 	var stat zk.Stat
@@ -159,9 +160,6 @@ func (e *engine) send(ctx context.Context, base snapshot, post []byte) (snapshot
 		_, err = e.client.Create().CreatingParentContainersIfNeeded().StoringStatIn(&stat).ForPath(ctx, e.path, post)
 	}
 	next.version, next.czxid = stat.Version, stat.Czxid
-	if next.czxid == 0 || base.exists && next.czxid != base.czxid { // unknown, or another node
-		next.exists = false
-	}
 	return next, err
 }
 

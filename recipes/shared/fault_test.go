@@ -142,6 +142,43 @@ func TestTrySetValueFindsOutThatItWasRefused(t *testing.T) {
 	}
 }
 
+// The write may have been applied to the node that was deleted since. That the new node has the next version, with other
+// bytes, proves nothing.
+func TestTrySetValueWithLostAnswerAndNewNodeOfNextVersionIsUncertain(t *testing.T) {
+	t.Parallel()
+	inScene(t, func(s *scene) {
+		s.client = s.newClient(s.place, framework.WithRetryPolicy(retry.Forever(time.Millisecond)))
+		v := s.start(s.client, "0")
+		lost := s.place.Faults().Add(curatortest.Rule{Ops: []string{"setData"}, Action: curatortest.CutAfter, Count: 1})
+		suspended := s.awaitState(framework.Suspended)
+		restore := s.place.Faults().RefuseConnects()
+		ended := make(chan error, 1)
+		go func() {
+			set, err := v.TrySetValue(s.ctx, v.VersionedValue(), []byte("ours"))
+			if set {
+				s.Error("it is set")
+			}
+			ended <- err
+		}()
+		suspended()
+		if lost.Hits() != 1 {
+			t.Fatal("the request was not lost")
+		}
+		if data, stat := s.stored(); data != "ours" || stat.Version != 1 {
+			t.Errorf("the node has %q in version %d", data, stat.Version)
+		}
+		s.remove()
+		s.write("theirs")
+		s.write("theirs again")
+		if _, stat := s.stored(); stat.Version != 1 {
+			t.Errorf("the new node has version %d", stat.Version)
+		}
+		restore()
+		s.wantError(<-ended, shared.ErrUncertain)
+		s.await(v, "theirs again")
+	})
+}
+
 func TestSetValueWithLostAnswerIsUncertain(t *testing.T) {
 	t.Parallel()
 	inScene(t, func(s *scene) {

@@ -479,3 +479,47 @@ func TestSharedValueThatRestsHasNoGoroutine(t *testing.T) {
 
 // noRetries lets each lost answer reach the caller.
 var noRetries = framework.WithRetryPolicy(retry.NTimes(0, time.Millisecond))
+
+// The cache hands over what it has read before the own write when the answer to that is in the copy.
+func TestSharedValueOlderStateOfCacheDoesNotReplaceOwnWrite(t *testing.T) {
+	t.Parallel()
+	inScene(t, func(s *scene) {
+		v := shared.NewSharedValue(s.client, path, nil)
+		want := func(want string) {
+			s.Helper()
+			if got := string(v.Value()); got != want {
+				s.Errorf("the copy is %q, not %q", got, want)
+			}
+		}
+		v.Followed(10, "theirs")
+		v.Written(30, "ours")
+		v.Followed(20, "theirs before ours")
+		want("ours")
+		v.Written(25, "ours, answered late")
+		want("ours")
+		v.Followed(30, "ours")
+		want("ours")
+		v.Followed(5, "of an ensemble that was restored") // once the cache has the own write, it is right
+		want("of an ensemble that was restored")
+	})
+}
+
+func TestSharedValueCloseEndsStart(t *testing.T) {
+	t.Parallel()
+	inScene(t, func(s *scene) {
+		v := shared.NewSharedValue(s.client, path, nil)
+		held := s.place.Faults().Add(curatortest.Rule{Ops: []string{"getData"}, Action: curatortest.HoldReply, Count: 1})
+		defer held.Release()
+		ended := make(chan error, 1)
+		go func() { ended <- v.Start(context.WithoutCancel(s.ctx)) }()
+		s.must(held.Wait(s.ctx))
+		defer s.place.Faults().RefuseConnects()()
+		s.must(v.Close())
+		select {
+		case err := <-ended:
+			s.wantError(err, shared.ErrClosed)
+		case <-s.ctx.Done():
+			s.Fatal("Start goes on")
+		}
+	})
+}

@@ -8,9 +8,11 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/codec"
 	"github.com/gocurator/curator/curatortest"
 	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/internal/testenv/testclient"
 	"github.com/gocurator/curator/recipes/locks"
 	"github.com/gocurator/curator/recipes/shared"
 )
@@ -244,6 +246,28 @@ func TestValueWritesWhileLockIsHeld(t *testing.T) {
 		}
 		if _, err := shared.NewValue(s.client, path, codec.JSON[func()]{}).Op(nil, -1); err == nil {
 			t.Error("a func is encoded")
+		}
+	})
+}
+
+// The node of the configuration has the version that the server takes for any.
+func TestValueModifyOfVersionThatIsAnyIsRefused(t *testing.T) {
+	t.Parallel()
+	inScene(t, func(s *scene) {
+		client := testclient.ConnectAt(s, s.place, "")
+		s.place.Faults().ResetTrace()
+		v := shared.NewValue(client, builders.ConfigNode, codec.Raw{})
+		_, stat, err := v.Get(s.ctx)
+		s.must(err)
+		if stat.Version != -1 {
+			t.Fatalf("the version is %d", stat.Version)
+		}
+		_, err = v.Modify(s.ctx, func(_ context.Context, data []byte) ([]byte, error) { return data, nil })
+		s.wantError(err, shared.ErrIllegalVersion)
+		for _, entry := range s.place.Faults().Trace() {
+			if entry.Op == "setData" {
+				t.Error("a write was sent")
+			}
 		}
 	})
 }
