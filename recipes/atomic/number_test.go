@@ -287,6 +287,7 @@ func TestNumberOfNodeThatWasMadeAgainInOutage(t *testing.T) {
 		restore := s.place.Faults().RefuseConnects()
 		s.place.Faults().CutAll()
 		suspended()
+		synctest.Wait() // its watch has the end of the connection too
 		s.delete()
 		for range 3 {
 			_, err := other.Add(s.ctx, 100)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/go-zookeeper/zk"
 
@@ -250,21 +251,22 @@ func TestValueWritesWhileLockIsHeld(t *testing.T) {
 	})
 }
 
-// The node of the configuration has the version that the server takes for any.
+// The node of the configuration of an ensemble has the version that the server takes for any.
 func TestValueModifyOfVersionThatIsAnyIsRefused(t *testing.T) {
 	t.Parallel()
-	inScene(t, func(s *scene) {
-		client := testclient.ConnectAt(s, s.place, "")
-		s.place.Faults().ResetTrace()
+	synctest.Test(t, func(t *testing.T) { // one server gives it another version
+		server := curatortest.NewClusterT(t, 2, curatortest.WithoutPort()).Servers()[0]
+		client := testclient.Connect(t, server.Addr(), framework.WithDialer(server.DialContext))
 		v := shared.NewValue(client, builders.ConfigNode, codec.Raw{})
-		_, stat, err := v.Get(s.ctx)
-		s.must(err)
-		if stat.Version != -1 {
-			t.Fatalf("the version is %d", stat.Version)
+		_, stat, err := v.Get(t.Context())
+		if err != nil || stat.Version != -1 {
+			t.Fatalf("stat %+v, %v", stat, err)
 		}
-		_, err = v.Modify(s.ctx, func(_ context.Context, data []byte) ([]byte, error) { return data, nil })
-		s.wantError(err, shared.ErrIllegalVersion)
-		for _, entry := range s.place.Faults().Trace() {
+		_, err = v.Modify(t.Context(), func(_ context.Context, data []byte) ([]byte, error) { return data, nil })
+		if !errors.Is(err, shared.ErrIllegalVersion) {
+			t.Errorf("error is %v", err)
+		}
+		for _, entry := range server.Faults().Trace() {
 			if entry.Op == "setData" {
 				t.Error("a write was sent")
 			}
