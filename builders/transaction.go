@@ -284,8 +284,9 @@ func (t TransactionOp) Fence(lost error, nodes ...string) TransactionOperation {
 // FenceVersion builds a check that a node has a version, as an operation of a fence: the transaction fails with lost if
 // the node is gone or has another version. It is for an epoch node: a node that stays, and whose data each holder sets
 // once, in the transaction in which it begins to hold. The version of that write is its epoch, and the next holder's
-// write ends it. A write of the data by any other client ends it too. framework.Client.Claim does all of this. The
-// version -1, which the server takes for any, is [ErrBadArguments].
+// write ends it, as does any other write of the data. A holder that does not write the epoch node, of a program in Java
+// for example, ends no epoch, and after a deletion the versions begin again: framework.Client.Claim also checks a node
+// that ends with the session. The version -1, which the server takes for any, is [ErrBadArguments].
 func (t TransactionOp) FenceVersion(lost error, node string, version int32) TransactionOperation {
 	if version == -1 {
 		c := &call{env: t.env, verb: "check"}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 
 	"github.com/go-zookeeper/zk"
 
@@ -26,7 +27,8 @@ var (
 // already, of its session or of an earlier one that the server has not ended yet, is replaced in one transaction, so
 // that the node is of the present session and has this data. Call it again after a lost session, and after an error
 // that leaves open whether there is a node: see [MayHaveTakenEffect]. If the node is of another session, also of one of
-// an earlier process, the error is [ErrClaimed], and nothing is changed. ctx bounds the wait.
+// an earlier process, the error is [ErrClaimed], and nothing is changed. ctx bounds the wait. In Java: a program looks
+// at the owner of the node, deletes it and creates it again.
 //
 // A node of an earlier session may end by itself in the moment in which it is replaced. If another client creates its
 // own within that round trip, that one is replaced. [Client.Claim] excludes it.
@@ -36,14 +38,19 @@ func (c *Client) CreateEphemeral(ctx context.Context, path string, data []byte) 
 }
 
 // Claim creates an ephemeral node at a fixed path, as [Client.CreateEphemeral] does, and begins an epoch: it sets the
-// data of the node epoch, in the same transaction. epoch is a persistent node for this path alone. Claim creates it,
-// and no client may delete it or write it otherwise. The version of that write fences the writes of the [Claim]: as soon as
-// any process has claimed the path again, a write of an overtaken one fails, though the path has a node. That holds if
-// every process that creates the node does so with Claim and the same epoch node. The errors are those of
-// CreateEphemeral.
+// data of the node epoch, and creates an ephemeral child of it that has the id of the session as its name, all in the
+// same transaction. epoch is a persistent node for this path alone, which Claim creates, and which no client should
+// write otherwise. The errors are those of CreateEphemeral.
+//
+// The fence of the [Claim] checks the node, the child and the version of that write. The server refuses a late write
+//   - after the end of the session, whoever has created the node since, with Claim or without it, in Java for example;
+//   - after the next Claim with this epoch, of any client;
+//   - while the node does not exist.
+//
+// It does not refuse a write if the node was deleted while its session lived, and was created again without Claim.
 func (c *Client) Claim(ctx context.Context, path, epoch string, data []byte) (*Claim, error) {
 	if err := zkpath.Validate(epoch, false); err != nil {
-		return nil, fmt.Errorf("curator: claim %s: epoch: %w", path, err)
+		return nil, errtext.Wrap(err, "curator", "claim %s: epoch", path)
 	}
 	return c.claim(ctx, path, epoch, data)
 }
@@ -82,19 +89,22 @@ func (c *Claim) Client() *Client {
 // claim is CreateEphemeral if epoch is "", and Claim else. Each try looks at the nodes again, whatever the last one has
 // left: no request of it is retried alone.
 func (c *Client) claim(ctx context.Context, path, epoch string, data []byte) (claim *Claim, err error) {
+	isOpen := false // a transaction may have taken effect, whatever the last try has found
 	err = c.CallWithRetry(ctx, func(ctx context.Context) (err error) {
-		for range maxClaimRounds {
-			var again bool
-			if claim, again, err = c.claimOnce(ctx, path, epoch, data); !again {
-				return err
-			}
+		again := true
+		for round := 0; again && round < maxClaimRounds; round++ {
+			claim, again, err = c.claimOnce(ctx, path, epoch, data)
+			isOpen = isOpen || MayHaveTakenEffect(err)
 		}
 		return err
 	})
-	if err != nil {
-		return nil, err
+	if err == nil {
+		return claim, nil
 	}
-	return claim, nil
+	if isOpen && !errors.Is(err, ErrUncertain) {
+		err = errtext.Join(ErrUncertain, err)
+	}
+	return nil, errtext.Wrap(err, "curator", "claim %s", path)
 }
 
 // maxClaimRounds bounds the repairs of a claim after changes by others.
@@ -102,48 +112,43 @@ const maxClaimRounds = 10
 
 // claimOnce claims the path, or returns an error. again reports whether it may do so in another round.
 func (c *Client) claimOnce(ctx context.Context, path, epoch string, data []byte) (_ *Claim, again bool, err error) {
-	session, op := c.Session(), c.TransactionOp()
+	claim := &Claim{client: c, path: path, session: c.Session()}
+	op := c.TransactionOp()
 	var ops []builders.TransactionOperation
-	claim := &Claim{client: c, path: path, session: session}
 	if epoch != "" {
-		stat, err := c.CheckExists().ForPath(ctx, epoch)
-		switch {
-		case err != nil:
-			return nil, false, err
-		case stat == nil:
+		ops, err = claim.begin(ctx, epoch)
+		if errors.Is(err, zk.ErrNoNode) {
 			if err := c.EnsurePath(ctx, epoch); err != nil {
 				return nil, false, err
 			}
-			return nil, true, zk.ErrNoNode
+			return nil, true, err
 		}
-		ops = append(ops, op.SetData().WithVersion(stat.Version).Uncompressed().ForPath(epoch, []byte{}))
-		claim.version = stat.Version + 1
-		claim.fence = hook.JoinFences([]builders.TransactionOperation{
-			op.Fence(ErrClaimLost, path), op.FenceVersion(ErrClaimLost, epoch, claim.version),
-		}).(builders.TransactionOperation)
+		if err != nil {
+			return nil, false, err
+		}
 	}
 	stat, err := c.CheckExists().ForPath(ctx, path)
 	switch {
 	case err != nil:
 		return nil, false, err
-	case session.Context().Err() != nil: // the answers may be of two sessions, and the second older than the first
+	case claim.Context().Err() != nil: // the answers may be of two sessions, and the second older than the first
 		return nil, true, ErrSessionLost
 	case stat != nil && !c.core.connection.isOwn(stat.EphemeralOwner):
 		owner := fmt.Sprintf("session %#x has it", uint64(stat.EphemeralOwner))
 		if stat.EphemeralOwner == 0 {
 			owner = "it is not ephemeral"
 		}
-		return nil, false, errtext.Wrap(ErrClaimed, "curator", "claim %s: %s", path, owner)
+		return nil, false, errtext.Wrap(ErrClaimed, "", "%s", owner)
 	case stat != nil:
 		ops = append(ops, op.Delete().WithVersion(stat.Version).ForPath(path))
 	}
 	ops = append(ops, op.Create().WithMode(builders.Ephemeral).ForPath(path, data))
 	_, err = c.Transaction().StoringZxidIn(&claim.token).ForOperations(ctx, ops...)
 	switch {
-	case err == nil && session.Context().Err() == nil:
+	case err == nil && claim.Context().Err() == nil:
 		return claim, false, nil
 	case err == nil: // the node is of a session that has ended, or of the next one
-		return nil, true, ErrSessionLost
+		return nil, true, errtext.Join(ErrUncertain, ErrSessionLost)
 	case errors.Is(err, zk.ErrNoNode) && stat == nil:
 		if parent := zkpath.Parent(path); parent != "/" {
 			if err := c.CreateContainers(ctx, parent); err != nil {
@@ -154,4 +159,32 @@ func (c *Client) claimOnce(ctx context.Context, path, epoch string, data []byte)
 	}
 	again = errors.Is(err, zk.ErrNoNode) || errors.Is(err, zk.ErrNodeExists) || errors.Is(err, zk.ErrBadVersion)
 	return nil, again, err
+}
+
+// begin sets the fence of the claim, and returns the operations that make it true. The error is zk.ErrNoNode without an
+// epoch node.
+//
+// Each claim has another version of the epoch node, also within one session. The child ends with the session, and has a
+// name that no other session uses: it holds off late writes when a client without Claim creates the node, and when the
+// epoch node was deleted, which begins again with version 0.
+func (c *Claim) begin(ctx context.Context, epoch string) (ops []builders.TransactionOperation, err error) {
+	var stat zk.Stat
+	children, err := c.client.GetChildren().StoringStatIn(&stat).ForPath(ctx, epoch)
+	if err != nil {
+		return nil, err
+	}
+	op := c.client.TransactionOp()
+	ops = append(ops, op.SetData().WithVersion(stat.Version).Uncompressed().ForPath(epoch, []byte{}))
+	for _, child := range children {
+		if id, err := strconv.ParseUint(child, 16, 64); err == nil && c.client.core.connection.isOwn(int64(id)) {
+			ops = append(ops, op.Delete().ForPath(zkpath.Join(epoch, child)))
+		}
+	}
+	child := zkpath.Join(epoch, fmt.Sprintf("%016x", uint64(c.session.ID())))
+	ops = append(ops, op.Create().WithMode(builders.Ephemeral).Uncompressed().ForPath(child, []byte{}))
+	c.version = stat.Version + 1
+	c.fence = hook.JoinFences([]builders.TransactionOperation{
+		op.Fence(ErrClaimLost, c.path, child), op.FenceVersion(ErrClaimLost, epoch, c.version),
+	}).(builders.TransactionOperation)
+	return ops, nil
 }

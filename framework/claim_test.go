@@ -17,6 +17,7 @@ import (
 	"github.com/gocurator/curator/internal/testenv"
 	"github.com/gocurator/curator/internal/testenv/testclient"
 	"github.com/gocurator/curator/retry"
+	"github.com/gocurator/curator/zkpath"
 )
 
 const (
@@ -168,6 +169,132 @@ func TestClaimOvertakenWriteIsRefused(t *testing.T) {
 	}
 	if data, err := one.GetData().ForPath(ctx, "/data"); err != nil || string(data) != "2" {
 		t.Errorf("data %q, %v", data, err)
+	}
+}
+
+// A process of Java creates the node by itself, as soon as that of the first one is gone, and moves no epoch.
+func TestClaimLateWriteAfterEndOfSessionIsRefusedWhoeverHasTheNode(t *testing.T) {
+	t.Parallel()
+	ctx := testenv.Context(t)
+	connect := testenv.ConnectString(t)
+	one, two := connectClient(t, connect), connectClient(t, connect)
+	for range 2 { // also after the second claim of a session
+		first, err := one.Claim(ctx, claimPath, epochPath, nil)
+		must(t, err)
+		children, err := two.GetChildren().ForPath(ctx, epochPath)
+		if err != nil || len(children) != 1 {
+			t.Errorf("children %v, %v", children, err)
+		}
+		second, err := one.Claim(ctx, claimPath, epochPath, nil)
+		must(t, err)
+		must(t, testenv.Server(t).ExpireSession(one.SessionID()))
+		must(t, two.Sync().ForPath(ctx, "/"))
+		_, err = two.Create().WithMode(builders.Ephemeral).ForPath(ctx, claimPath, nil)
+		must(t, err)
+		for _, late := range []*framework.Claim{first, second} { // as if it had not heard of the end
+			write := two.TransactionOp().Create().ForPath("/late", nil)
+			if _, err := two.Transaction().ForOperations(ctx, late.Fence(), write); !errors.Is(err, framework.ErrClaimLost) {
+				t.Errorf("error is %v", err)
+			}
+		}
+		<-second.Context().Done()
+		if _, err := one.Claim(ctx, claimPath, epochPath, nil); !errors.Is(err, framework.ErrClaimed) {
+			t.Errorf("error is %v", err)
+		}
+		must(t, two.Delete().ForPath(ctx, claimPath))
+	}
+}
+
+// Without the epoch node its version begins again, and the next claim may have the version of the last one.
+func TestClaimLateWriteAfterDeletionOfEpochNodeIsRefused(t *testing.T) {
+	t.Parallel()
+	ctx := testenv.Context(t)
+	connect := testenv.ConnectString(t)
+	one, two := connectClient(t, connect), connectClient(t, connect)
+	first, err := one.Claim(ctx, claimPath, epochPath, nil)
+	must(t, err)
+	must(t, two.Sync().ForPath(ctx, "/"))
+	must(t, two.Delete().ForPath(ctx, claimPath))
+	must(t, two.Delete().DeletingChildrenIfNeeded().ForPath(ctx, epochPath))
+	second, err := two.Claim(ctx, claimPath, epochPath, nil)
+	must(t, err)
+	if first.Epoch() != second.Epoch() {
+		t.Errorf("epoch %d after %d", second.Epoch(), first.Epoch())
+	}
+	if _, err := first.Client().Create().ForPath(ctx, "/late", nil); !errors.Is(err, framework.ErrClaimLost) {
+		t.Errorf("error is %v", err)
+	}
+	_, err = second.Client().Create().ForPath(ctx, "/state", nil)
+	must(t, err)
+}
+
+// A claim is behind the answer to the transaction that made it, unless the next one was faster.
+func TestClaimsAtOnceHaveOneHolder(t *testing.T) {
+	t.Parallel()
+	ctx := testenv.Context(t)
+	proxy, connect := testclient.Proxy(t, testenv.Chroot(t))
+	held := proxy.Faults().Add(curatortest.Rule{Ops: []string{"multi"}, Action: curatortest.HoldRequest, Count: 4})
+	results := make(chan error, 4)
+	for range cap(results) {
+		client := connectClient(t, connect)
+		go func() {
+			claim, err := client.Claim(ctx, claimPath, epochPath, nil)
+			if err == nil {
+				_, err = claim.Client().Create().ForPath(ctx, "/state", nil)
+			}
+			results <- err
+		}()
+	}
+	testenv.Eventually(t, func() bool { return held.Hits() == cap(results) }, "each has seen the same epoch")
+	held.Release()
+	claimed := 0
+	for range cap(results) {
+		err := receive(t, results)
+		switch {
+		case err == nil:
+			claimed++
+		case !errors.Is(err, framework.ErrClaimed) || framework.MayHaveTakenEffect(err):
+			t.Errorf("error is %v", err)
+		}
+	}
+	if claimed != 1 {
+		t.Errorf("%d claims", claimed)
+	}
+}
+
+// The first transaction takes effect, and its answer is lost. Then the node is of another client.
+func TestClaimLostAnswerAndOtherHolderMayHaveTakenEffect(t *testing.T) {
+	t.Parallel()
+	for name, claim := range claims {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx := testenv.Context(t)
+			chroot := testenv.Chroot(t)
+			other := connectClient(t, testenv.Addr(t)+chroot)
+			must(t, other.EnsurePath(ctx, zkpath.Parent(claimPath)))
+			must(t, other.EnsurePath(ctx, epochPath))
+			proxy, connect := testclient.Proxy(t, chroot)
+			client := connectClient(t, connect, framework.WithRetryPolicy(retry.Forever(time.Millisecond)))
+			must(t, client.Sync().ForPath(ctx, "/"))
+			suspended := testclient.AwaitState(ctx, t, client, framework.Suspended)
+			restore := proxy.Faults().RefuseConnects()
+			proxy.Faults().Add(curatortest.Rule{Ops: []string{"multi"}, Action: curatortest.CutAfter, Count: 1})
+			ended := make(chan error, 1)
+			go func() { ended <- claim(ctx, client, "ours") }()
+			suspended()
+			must(t, other.Sync().ForPath(ctx, "/"))
+			must(t, other.Delete().ForPath(ctx, claimPath))
+			_, err := other.Create().WithMode(builders.Ephemeral).ForPath(ctx, claimPath, []byte("theirs"))
+			must(t, err)
+			restore()
+			err = receive(t, ended)
+			if !errors.Is(err, framework.ErrClaimed) || !framework.MayHaveTakenEffect(err) {
+				t.Errorf("error is %v", err)
+			}
+			if data, err := other.GetData().ForPath(ctx, claimPath); err != nil || string(data) != "theirs" {
+				t.Errorf("data %q, %v", data, err)
+			}
+		})
 	}
 }
 
