@@ -101,8 +101,11 @@ func (c *Client) claim(ctx context.Context, path, epoch string, data []byte) (cl
 	if err == nil {
 		return claim, nil
 	}
-	if isOpen && !errors.Is(err, ErrUncertain) {
+	switch {
+	case isOpen && !errors.Is(err, ErrUncertain):
 		err = errtext.Join(ErrUncertain, err)
+	case !isOpen && ctx.Err() != nil && errors.Is(err, ctx.Err()):
+		err = c.endOf(ctx)
 	}
 	return nil, errtext.Wrap(err, "curator", "claim %s", path)
 }
@@ -150,10 +153,8 @@ func (c *Client) claimOnce(ctx context.Context, path, epoch string, data []byte)
 	case err == nil: // the node is of a session that has ended, or of the next one
 		return nil, true, errtext.Join(ErrUncertain, ErrSessionLost)
 	case errors.Is(err, zk.ErrNoNode) && stat == nil:
-		if parent := zkpath.Parent(path); parent != "/" {
-			if err := c.CreateContainers(ctx, parent); err != nil {
-				return nil, false, err
-			}
+		if err := c.CreateContainers(ctx, zkpath.Parent(path)); err != nil { // which names a missing chroot
+			return nil, false, err
 		}
 		return nil, true, err
 	}

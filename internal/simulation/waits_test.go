@@ -114,6 +114,19 @@ var waits = map[string]recipeWait{
 		_, err := l.Await(ctx)
 		return errors.Join(err, l.Close())
 	},
+	"leader.Do": func(ctx context.Context, c *framework.Client) error {
+		return leader.Do(ctx, c, "/election", func(ctx context.Context) error {
+			_, err := leader.LeadershipOf(ctx).Client().Create().ForPath(ctx, "/plan", nil)
+			return err
+		})
+	},
+	"Client.Claim": func(ctx context.Context, c *framework.Client) error {
+		claim, err := c.Claim(ctx, "/workers/1", "/epochs/1", nil)
+		if err != nil {
+			return err
+		}
+		return claim.Client().Delete().ForPath(ctx, "/workers/1")
+	},
 	"InterProcessMutex.Acquire": func(ctx context.Context, c *framework.Client) error {
 		hold, err := locks.NewInterProcessMutex(c, "/mutex").Acquire(ctx)
 		if err != nil {
