@@ -97,7 +97,7 @@ func (v *Value[T]) modify(ctx context.Context, change func(ctx context.Context, 
 			r, done, err = v.compareAndSet(ctx, r.stat, data)
 		}
 		switch {
-		case errors.Is(err, zk.ErrNoNode) && !isLost(err): // it was deleted in between
+		case errors.Is(err, zk.ErrNoNode) && !errors.Is(err, framework.ErrNoChroot) && !isLost(err): // deleted in between
 			r = revision{}
 		case err != nil:
 			return zero, err
