@@ -42,6 +42,7 @@ type LeaderLatch struct { //nolint:revive // the name is Java's
 	inErrorState bool               // the connection is in an error state
 	outages      int                // number of times that the connection came to an error state
 	leadership   *Leadership        // nil if the latch does not lead
+	failure      error              // of the last try to take part; nil if it has succeeded
 	stopCheck    context.CancelFunc // ends a check of the line; nil before the first
 	changed      chan struct{}      // closed when leadership, inErrorState or state changes
 }
@@ -156,8 +157,10 @@ func (l *LeaderLatch) run() {
 		c, err := l.queue.Acquire(ctx, waitqueue.Forever)
 		span.End(report.Outcome(err, report.Elected), err)
 		if err == nil {
+			l.setFailure(nil)
 			err = l.lead(ctx, c, outages)
 		}
+		l.setFailure(err)
 		if err == nil {
 			failures = 0
 			continue
@@ -171,6 +174,12 @@ func (l *LeaderLatch) run() {
 		failures++
 		pauseAfterFailure(l.ctx, l.client, waitqueue.ReadPause(failures))
 	}
+}
+
+func (l *LeaderLatch) setFailure(err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.failure = err
 }
 
 // lead leads while our node is first and its session is alive. While the connection is in an error state the latch does
@@ -407,7 +416,7 @@ func (l *LeaderLatch) AddListener(fn callbacks.Listener[LatchEvent]) (remove fun
 
 // Await waits until the latch leads and returns its leadership. It fails with [ErrClosed] when the latch is closed,
 // with [framework.ErrClosed] when the client is closed, and when ctx ends with its error and the reason for a missing
-// connection. In Java: await.
+// connection, or why the latch cannot take part. In Java: await.
 func (l *LeaderLatch) Await(ctx context.Context) (*Leadership, error) {
 	for {
 		l.mu.Lock()
@@ -427,9 +436,21 @@ func (l *LeaderLatch) Await(ctx context.Context) (*Leadership, error) {
 			}
 			return nil, framework.ErrClosed
 		case <-ctx.Done():
-			return nil, hook.EndOf(ctx, l.client)
+			return nil, l.endOf(ctx)
 		}
 	}
+}
+
+// endOf returns the error of a wait whose ctx has ended, with the reason why the latch cannot take part.
+func (l *LeaderLatch) endOf(ctx context.Context) error {
+	l.mu.Lock()
+	failure := l.failure
+	l.mu.Unlock()
+	end := hook.EndOf(ctx, l.client)
+	if !l.client.IsConnected() { // end has the reason for that
+		return end
+	}
+	return errtext.Join(end, failure)
 }
 
 // Leadership returns the current leadership, or nil if the latch does not lead.
