@@ -82,6 +82,23 @@ var chrootCalls = map[string]func(ctx context.Context, c *framework.Client, path
 		defer func() { _ = s.Close() }()
 		return errs.wait(ctx)
 	},
+	"latch": func(ctx context.Context, c *framework.Client, path string) error {
+		l := leader.NewLeaderLatch(c, path)
+		if err := l.Start(); err != nil {
+			return err
+		}
+		defer func() { _ = l.Close() }()
+		return failure(l.Await(ctx))
+	},
+	"leader, do": func(ctx context.Context, c *framework.Client, path string) error {
+		return leader.Do(ctx, c, path, func(context.Context) error { return errors.New("it leads") })
+	},
+	"ephemeral node": func(ctx context.Context, c *framework.Client, path string) error {
+		return c.CreateEphemeral(ctx, path, nil)
+	},
+	"claim": func(ctx context.Context, c *framework.Client, path string) error {
+		return failure(c.Claim(ctx, path, "/epochs/a", nil))
+	},
 	"barrier": func(ctx context.Context, c *framework.Client, path string) error {
 		return barrier.NewDistributedBarrier(c, path).SetBarrier(ctx)
 	},
@@ -124,6 +141,21 @@ var chrootCalls = map[string]func(ctx context.Context, c *framework.Client, path
 		v := shared.NewSharedValue(c, path, nil)
 		defer func() { _ = v.Close() }()
 		return v.Start(ctx)
+	},
+	"shared count": func(ctx context.Context, c *framework.Client, path string) error {
+		n := shared.NewSharedCount(c, path, 1)
+		defer func() { _ = n.Close() }()
+		return n.Start(ctx)
+	},
+	"value, set": func(ctx context.Context, c *framework.Client, path string) error {
+		return failure(shared.NewValue(c, path, codec.Raw{}).Set(ctx, nil))
+	},
+	"value, modify": func(ctx context.Context, c *framework.Client, path string) error {
+		same := func(_ context.Context, data []byte) ([]byte, error) { return data, nil }
+		return failure(shared.NewValue(c, path, codec.Raw{}).Modify(ctx, same))
+	},
+	"atomic value": func(ctx context.Context, c *framework.Client, path string) error {
+		return failure(atomic.NewDistributedAtomicValue(c, path, retry.NTimes(3, time.Millisecond)).TrySet(ctx, nil))
 	},
 	"atomic number": func(ctx context.Context, c *framework.Client, path string) error {
 		return failure(atomic.NewDistributedAtomicLong(c, path, retry.NTimes(3, time.Millisecond)).Increment(ctx))

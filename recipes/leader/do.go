@@ -6,6 +6,7 @@ import (
 
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/errtext"
+	"github.com/gocurator/curator/internal/waitqueue"
 )
 
 // Do takes part in the election of a path, calls fn when it leads, and gives up leadership when fn has returned or
@@ -15,8 +16,9 @@ import (
 //
 // ctx bounds the wait for leadership and the work. Do returns the error of the wait, which is that of ctx when ctx ends
 // first, or that of fn, joined with [ErrLeadershipLost] if leadership was lost while fn ran: fn may have done a part,
-// and another participant may lead by now. The node is deleted in the background, as long as the client is not closed.
-// In Java: LeaderSelector with takeLeadership.
+// and another participant may lead by now. If the client is closed, the error matches [framework.ErrClosed]. The node is
+// deleted in the background, as long as the client is not closed. Do works in a callback of the client, and leaves no
+// goroutine. In Java: LeaderSelector with takeLeadership.
 func Do(
 	ctx context.Context, client *framework.Client, path string, fn func(ctx context.Context) error, opts ...Option,
 ) error {
@@ -41,10 +43,11 @@ func Do(
 	_, _, err := s.takeTurn(func(l *Leadership) error {
 		elected = true
 		err := fn(l.workContext())
-		cause := context.Cause(l.ctx)
-		isLost := errors.Is(cause, ErrLeadershipLost) || cause == nil && !l.isHeld() // the context is about to end
-		if isLost && !errors.Is(err, ErrLeadershipLost) {
+		if !l.mayWrite() && !errors.Is(err, ErrLeadershipLost) {
 			err = errors.Join(err, ErrLeadershipLost)
+		}
+		if closed := waitqueue.CheckOpen(client); closed != nil && !l.mayWrite() && !errors.Is(err, closed) {
+			err = errors.Join(err, closed)
 		}
 		return err
 	})

@@ -3,6 +3,8 @@ package leader_test
 import (
 	"context"
 	"errors"
+	"runtime"
+	"strings"
 	"testing"
 	"time"
 
@@ -129,6 +131,79 @@ func TestDoContextEndsWhileLeadingEndsWork(t *testing.T) {
 		t.Errorf("error is %v", err)
 	}
 	awaitNoNode(t, connect)
+}
+
+// The end of the caller's context does not hide the loss: the last writes may be refused.
+func TestDoLeadershipLostAfterEndOfContextReturnsErrLeadershipLost(t *testing.T) {
+	connect := testenv.ConnectString(t)
+	client := newClient(t, connect)
+	ctx, cancel := context.WithCancel(testenv.Context(t))
+	err := leader.Do(ctx, client, electionPath, func(work context.Context) error {
+		cancel()
+		<-work.Done()
+		l := leader.LeadershipOf(work)
+		must(t, client.Delete().ForPath(context.WithoutCancel(work), l.Path()))
+		_, err := l.Client().Create().ForPath(context.WithoutCancel(work), "/last", nil)
+		if !errors.Is(err, leader.ErrLeadershipLost) {
+			t.Errorf("error of a write is %v", err)
+		}
+		testenv.Eventually(t, func() bool {
+			_, err := l.Client().Create().ForPath(context.WithoutCancel(work), "/last", nil)
+			return errors.Is(err, leader.ErrLeadershipLost) && !strings.Contains(err.Error(), "fence") // it is not sent
+		}, "it has heard of the end")
+		return nil
+	})
+	if !errors.Is(err, leader.ErrLeadershipLost) {
+		t.Errorf("error is %v", err)
+	}
+}
+
+func TestDoClientClosedReturnsErrClosed(t *testing.T) {
+	failed := errors.New("on purpose")
+	for _, want := range []error{nil, failed, framework.ErrClosed} {
+		client := newClient(t, testenv.ConnectString(t))
+		waiting := make(chan error, 1)
+		err := leader.Do(testenv.Context(t), client, electionPath, func(work context.Context) error {
+			go func() {
+				waiting <- leader.Do(context.WithoutCancel(work), client, electionPath, func(context.Context) error {
+					t.Error("two lead")
+					return nil
+				})
+			}()
+			testenv.Eventually(t, func() bool {
+				all, err := leader.NewLeaderSelector(client, electionPath, nil).Participants(work)
+				return err == nil && len(all) == 2
+			}, "another one waits")
+			must(t, client.Close())
+			<-work.Done()
+			return want
+		})
+		if !errors.Is(err, framework.ErrClosed) || !errors.Is(err, leader.ErrLeadershipLost) ||
+			want != nil && !errors.Is(err, want) {
+			t.Errorf("the function returns %v, Do %v", want, err)
+		}
+		if err := receive(t, waiting, "the end of the wait"); !errors.Is(err, framework.ErrClosed) {
+			t.Errorf("error of the wait is %v", err)
+		}
+	}
+}
+
+func TestDoLeavesNoGoroutine(t *testing.T) {
+	client := newClient(t, testenv.ConnectString(t))
+	for _, end := range []error{nil, errors.New("on purpose")} {
+		_ = leader.Do(testenv.Context(t), client, electionPath, func(context.Context) error { return end })
+		ctx, cancel := context.WithCancel(testenv.Context(t))
+		_ = leader.Do(ctx, client, electionPath, func(work context.Context) error {
+			cancel()
+			<-work.Done()
+			return end
+		})
+	}
+	testenv.Eventually(t, func() bool {
+		stacks := make([]byte, 1<<20)
+		all := string(stacks[:runtime.Stack(stacks, true)])
+		return !strings.Contains(all, "/recipes/leader.(") && !strings.Contains(all, "/internal/waitqueue.")
+	}, "nothing of an election is left")
 }
 
 func TestDoPanicGivesUpLeadership(t *testing.T) {

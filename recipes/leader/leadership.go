@@ -86,6 +86,12 @@ var outcomes = map[error]string{
 // isHeld reports whether the leadership has not ended. It is exact right after a suspension of the machine, too.
 func (l *Leadership) isHeld() bool { return l.ctx.Err() == nil && l.session.Context().Err() == nil }
 
+// mayWrite reports whether leadership was not lost. Unlike isHeld it looks behind the end of a caller's context, and
+// behind an interruption.
+func (l *Leadership) mayWrite() bool {
+	return l.writeCtx.Err() == nil && l.session.Context().Err() == nil
+}
+
 // Context returns the context for the work of the leader. It ends when leadership is lost, with the cause
 // [ErrLeadershipLost], or given up, with [ErrClosed].
 func (l *Leadership) Context() context.Context { return l.ctx }
