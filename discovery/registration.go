@@ -27,13 +27,15 @@ type registration[T any] struct {
 
 // Register registers an instance and waits until others can see it. If it fails because ctx ends or the servers refuse
 // the node, the instance is still registered as soon as possible, until [ServiceDiscovery.Unregister]. An instance
-// with the name and the id of one that is registered here replaces it.
+// with the name and the id of one that is registered here replaces it. The error of ctx is joined with the reason: why
+// there is no connection in an outage, for example. An instance with which the server ends each connection is
+// [framework.ErrRequestTooLarge].
 //
 // A node of another session with this name and id stays, and Register waits until it goes: the error of ctx is joined
 // with [ErrForeign] then. After a process with a fixed id has died, that is at most a session timeout; a random id
 // never waits. In Java: registerService.
 func (d *ServiceDiscovery[T]) Register(ctx context.Context, instance ServiceInstance[T]) error {
-	r, change, err := d.want(instance, true)
+	r, change, err := d.want(instance, "register")
 	if err != nil {
 		return err
 	}
@@ -41,22 +43,23 @@ func (d *ServiceDiscovery[T]) Register(ctx context.Context, instance ServiceInst
 }
 
 // Update changes an instance that this discovery has registered and waits until others can see it. If it fails, the
-// instance still changes as soon as possible. An instance that is not registered here is [ErrNotRegistered], and one
-// cannot change its type. In Java: updateService.
+// instance still changes as soon as possible; the errors are those of Register. An instance that is not registered here
+// is [ErrNotRegistered], and one cannot change its type. In Java: updateService.
 func (d *ServiceDiscovery[T]) Update(ctx context.Context, instance ServiceInstance[T]) error {
-	r, change, err := d.want(instance, false)
+	r, change, err := d.want(instance, "update")
 	if err != nil {
 		return err
 	}
 	return r.wrap(r.node.AwaitWritten(ctx, change), "update")
 }
 
-// want makes an instance desired, or changes the one that is. isNew allows that there is none yet.
-func (d *ServiceDiscovery[T]) want(instance ServiceInstance[T], isNew bool) (*registration[T], int, error) {
+// want makes an instance desired, or changes the one that is. what is the action: to register, or to update what there
+// is.
+func (d *ServiceDiscovery[T]) want(instance ServiceInstance[T], what string) (*registration[T], int, error) {
 	path := zkpath.Join(d.servicePath(instance.Name), instance.ID)
 	data, err := d.encode(instance)
 	if err != nil {
-		return nil, 0, wrap(err, "register", path)
+		return nil, 0, wrap(err, what, path)
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -66,11 +69,11 @@ func (d *ServiceDiscovery[T]) want(instance ServiceInstance[T], isNew bool) (*re
 	k := key{instance.Name, instance.ID}
 	r := d.registrations[k]
 	switch {
-	case r == nil && !isNew:
+	case r == nil && what == "update":
 		return nil, 0, fmt.Errorf("%w: %s", ErrNotRegistered, path)
 	case r != nil && r.instance.Type != instance.Type:
 		return nil, 0, wrap(fmt.Errorf("%w: the type changes from %v to %v",
-			framework.ErrBadArguments, r.instance.Type, instance.Type), "register", path)
+			framework.ErrBadArguments, r.instance.Type, instance.Type), what, path)
 	case r != nil:
 		r.instance = instance
 		return r, r.node.Set(data), nil
@@ -81,7 +84,7 @@ func (d *ServiceDiscovery[T]) want(instance ServiceInstance[T], isNew bool) (*re
 		Keep: !instance.Type.IsDynamic(), Recipe: "service_discovery", Name: instance.Name,
 	}, r.notify)
 	if err != nil {
-		return nil, 0, wrap(err, "register", path)
+		return nil, 0, wrap(err, what, path)
 	}
 	d.registrations[k] = r
 	return r, 1, nil

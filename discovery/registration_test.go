@@ -5,7 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
+	"sync"
+	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -327,5 +331,90 @@ func TestUpdateDoesNotWaitForAnotherSession(t *testing.T) {
 		if s.wantErr(err, discovery.ErrForeign); errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("it has waited: %v", err)
 		}
+	})
+}
+
+// The error of an outage says what is wrong with the connection, and names what was called.
+func TestRegisterAndUpdateInAnOutageNameItsReason(t *testing.T) {
+	inScene(t, func(s *scene) {
+		d := s.discover(s.client)
+		s.register(d, "there")
+		defer s.outage()()
+		testenv.Eventually(s, func() bool {
+			return errors.Is(s.client.BlockUntilConnected(s.ended()), syscall.ECONNREFUSED)
+		}, "a connect is refused")
+		for what, call := range map[string]func(context.Context, order) error{"register": d.Register, "update": d.Update} {
+			id := map[string]string{"register": "new", "update": "there"}[what]
+			short, cancel := context.WithTimeout(s.ctx, 50*time.Millisecond)
+			defer cancel()
+			for name, ctx := range map[string]context.Context{"ended": s.ended(), "short": short} {
+				err := call(ctx, orders(id, "newer"))
+				s.wantErr(err, ctx.Err())
+				s.wantErr(err, syscall.ECONNREFUSED)
+				if !strings.HasPrefix(fmt.Sprint(err), "discovery: "+what+" /services/orders/"+id) {
+					t.Errorf("%s: the error is %q", name, err)
+				}
+			}
+		}
+	})
+}
+
+// An error of Update speaks of an update, whatever is wrong with the instance.
+func TestUpdateThatFailsDoesNotSpeakOfRegister(t *testing.T) {
+	inScene(t, func(s *scene) {
+		d := s.discover(s.client)
+		s.register(d, "a")
+		static, nameless := orders("a", "a"), orders("a", "a")
+		static.Type, nameless.Name = discovery.Static, ""
+		for name, i := range map[string]order{
+			"another type": static, "no name": nameless, "no id": orders("", ""),
+			"too large": orders("a", strings.Repeat("x", framework.DefaultMaxBuffer)),
+		} {
+			err := d.Update(s.ctx, i)
+			if err == nil || !strings.Contains(err.Error(), "update ") || strings.Contains(err.Error(), "register") {
+				t.Errorf("%s: the error is %v", name, err)
+			}
+		}
+	})
+}
+
+// A server answers nothing to a request that is longer than it reads: it ends the connection. The instance is refused
+// then, and holds up no other.
+func TestInstanceThatTheServerDoesNotReadIsRefused(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		server := curatortest.NewServerT(t, curatortest.WithoutPort(), curatortest.WithMaxBuffer(20_000))
+		client := testclient.Connect(t, server.ConnectString(), framework.WithDialer(server.DialContext))
+		d := discovery.New[string](client, base)
+		testclient.Must(t, d.Start())
+		small, large := orders("a", "a"), strings.Repeat("x", 30_000)
+		var all sync.WaitGroup
+		for n := range 20 { // some of them in one transaction with the large one
+			all.Go(func() { testclient.Must(t, d.Register(t.Context(), orders(strconv.Itoa(n), ""))) })
+		}
+		all.Go(func() {
+			err := d.Register(t.Context(), orders("large", large))
+			if !errors.Is(err, framework.ErrRequestTooLarge) || !strings.Contains(err.Error(), "register ") {
+				t.Errorf("register: %v", err)
+			}
+		})
+		all.Wait()
+		testclient.Must(t, d.Register(t.Context(), small))
+		small.Payload = large
+		err := d.Update(t.Context(), small)
+		if !errors.Is(err, framework.ErrRequestTooLarge) || !strings.Contains(err.Error(), "update ") {
+			t.Errorf("update: %v", err)
+		}
+		small.Payload = "smaller"
+		testclient.Must(t, d.Update(t.Context(), small))
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+		defer cancel()
+		held := server.Faults().Add(curatortest.Rule{Ops: []string{"multi", "setData"}, Action: curatortest.CutAfter, MayMiss: true})
+		small.Payload = "newer"
+		if err := d.Update(ctx, small); !strings.Contains(fmt.Sprint(err), "connection lost") {
+			t.Errorf("an update whose writes are lost: %v", err)
+		}
+		held.Remove()
+		testclient.Must(t, d.Close(t.Context()))
 	})
 }
