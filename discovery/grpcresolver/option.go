@@ -19,8 +19,9 @@ type settings struct {
 func WithSSLPort() Option { return func(s *settings) { s.sslPort = true } }
 
 // WithWeight gives load balancing policies the weights of the instances: see package
-// google.golang.org/grpc/experimental/balancer/weight. An instance of weight 0 is left out. weight is called on a
-// goroutine of the connection, for every instance after each change. T is the type of the payload of the discovery.
+// google.golang.org/grpc/experimental/balancer/weight. An instance of weight 0 is left out, and so is one for which
+// weight panics: gRPC gets the error. weight is called once for each change of an instance, for each connection; if it
+// blocks, that connection keeps its addresses meanwhile. T is the type of the payload of the discovery.
 func WithWeight[T any](weight func(discovery.ServiceInstance[T]) uint32) Option {
 	return func(s *settings) { s.weight = weight }
 }

@@ -91,6 +91,14 @@ type follower[T any] struct {
 	// Of the goroutine of follow.
 	passed bool // whether conn has a state
 	last   []resolver.Endpoint
+	// weights has those of the last pass, by address.
+	weights map[string]weighed[T]
+}
+
+// weighed is an instance with its weight.
+type weighed[T any] struct {
+	instance discovery.ServiceInstance[T]
+	weight   uint32
 }
 
 // ResolveNow does nothing: changes come by themselves.
@@ -172,10 +180,13 @@ func (f *follower[T]) pass(ctx context.Context) {
 			return
 		}
 	}
+	endpoints, err := f.endpoints(instances)
 	if ctx.Err() != nil {
 		return
 	}
-	endpoints := f.endpoints(instances)
+	if err != nil {
+		defer f.report(err) // behind the state, which may be empty for that reason
+	}
 	if f.passed && slices.EqualFunc(endpoints, f.last, equal) {
 		return
 	}
@@ -194,8 +205,9 @@ func (f *follower[T]) report(err error) {
 	f.conn.ReportError(fmt.Errorf("grpcresolver: service %q: %w", f.name, err))
 }
 
-// endpoints returns the endpoints of the instances that can be called, in the order of this connection.
-func (f *follower[T]) endpoints(instances []discovery.ServiceInstance[T]) []resolver.Endpoint {
+// endpoints returns the endpoints of the instances that can be called, in the order of this connection. The error is
+// that of the instances whose weight has failed, and which are left out.
+func (f *follower[T]) endpoints(instances []discovery.ServiceInstance[T]) (endpoints []resolver.Endpoint, err error) {
 	newest := make(map[string]discovery.ServiceInstance[T], len(instances))
 	for _, i := range instances {
 		port := i.Port
@@ -210,18 +222,25 @@ func (f *follower[T]) endpoints(instances []discovery.ServiceInstance[T]) []reso
 			newest[address] = i
 		}
 	}
-	endpoints := make([]resolver.Endpoint, 0, len(newest))
+	weights, failed := make(map[string]weighed[T]), []error(nil)
+	endpoints = make([]resolver.Endpoint, 0, len(newest))
 	for address, i := range newest {
 		e := resolver.Endpoint{
 			Addresses:  []resolver.Address{{Addr: address}},
 			Attributes: attributes.New(instanceKey{}, attribute[T]{i}),
 		}
 		if f.builder.weight != nil {
-			w := f.builder.weight(i)
-			if w == 0 {
+			w, known := f.weights[address]
+			if !known || !w.instance.Equal(i) {
+				w.instance = i
+				if w.weight, err = f.weigh(i); err != nil {
+					failed = append(failed, err)
+				}
+			}
+			if weights[address] = w; w.weight == 0 {
 				continue
 			}
-			e = weight.Set(e, weight.EndpointInfo{Weight: w})
+			e = weight.Set(e, weight.EndpointInfo{Weight: w.weight})
 		}
 		endpoints = append(endpoints, e)
 	}
@@ -229,7 +248,34 @@ func (f *follower[T]) endpoints(instances []discovery.ServiceInstance[T]) []reso
 		one, two := a.Addresses[0].Addr, b.Addresses[0].Addr
 		return cmp.Or(cmp.Compare(maphash.String(f.seed, one), maphash.String(f.seed, two)), cmp.Compare(one, two))
 	})
-	return endpoints
+	f.weights = weights
+	return endpoints, errors.Join(failed...)
+}
+
+// weigh asks the program for a weight on a goroutine of its own: one that blocks holds up this connection alone, and
+// not its end. A weight that panics, or ends its goroutine, is 0.
+func (f *follower[T]) weigh(i discovery.ServiceInstance[T]) (uint32, error) {
+	type result struct {
+		weight uint32
+		err    error
+	}
+	results := make(chan result, 1)
+	go func() {
+		r := result{err: fmt.Errorf("instance %s: the weight has ended its goroutine", i.ID)}
+		defer func() {
+			if value := recover(); value != nil {
+				r.err = fmt.Errorf("instance %s: panic in the weight: %v", i.ID, value)
+			}
+			results <- r
+		}()
+		r = result{weight: f.builder.weight(i)}
+	}()
+	select {
+	case r := <-results:
+		return r.weight, r.err
+	case <-f.ctx.Done():
+		return 0, f.ctx.Err()
+	}
 }
 
 func equal(a, b resolver.Endpoint) bool {

@@ -3,7 +3,9 @@ package grpcresolver_test
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -123,6 +125,63 @@ func TestWeights(t *testing.T) {
 				t.Errorf("%s has the weight %d", i.ID, got)
 			}
 		}
+	})
+}
+
+// A weight that fails leaves out its instance alone, and gRPC gets the reason.
+func TestWeightThatFailsLeavesItsInstanceOut(t *testing.T) {
+	for how, fail := range map[string]func(){"panics": func() { panic("on purpose") }, "exits": runtime.Goexit} {
+		t.Run(how, func(t *testing.T) {
+			inVirtualTime(t, func(t *testing.T, _ testenv.Place, reader, writer *framework.Client) {
+				ctx, d := testenv.Context(t), discover(t, writer)
+				calls := make(chan string, 100)
+				c := build(t, discover(t, reader), grpcresolver.WithWeight(func(i instance) uint32 {
+					if calls <- i.ID; i.ID == "bad" {
+						fail()
+					}
+					return 7
+				}))
+				testclient.Must(t, d.Register(ctx, orders("bad", 80)))
+				testenv.Eventually(t, func() bool {
+					_, errs := c.seen()
+					return slices.ContainsFunc(errs, func(err error) bool {
+						return strings.Contains(err.Error(), "instance bad") && strings.Contains(err.Error(), "the weight")
+					})
+				}, "the error is reported")
+				testclient.Must(t, d.Register(ctx, orders("a", 81)))
+				c.await("a")
+				testclient.Must(t, d.Register(ctx, orders("b", 82)))
+				c.await("a", "b")
+				if len(calls) != 3 {
+					t.Errorf("weight is called %d times for 3 instances", len(calls))
+				}
+			})
+		})
+	}
+}
+
+// A weight that blocks holds up its connection, and neither the end of that nor another one.
+func TestWeightThatBlocksHoldsUpItsConnectionAlone(t *testing.T) {
+	inVirtualTime(t, func(t *testing.T, _ testenv.Place, reader, writer *framework.Client) {
+		ctx, d := testenv.Context(t), discover(t, writer)
+		release, entered := make(chan struct{}), make(chan struct{}, 1)
+		defer close(release)
+		found := discover(t, reader)
+		c := &conn{t: t}
+		stop := c.build(found, grpcresolver.WithWeight(func(i instance) uint32 {
+			if i.ID == "b" {
+				entered <- struct{}{}
+				<-release
+			}
+			return 1
+		}))
+		other := build(t, found)
+		testclient.Must(t, d.Register(ctx, orders("a", 80)))
+		c.await("a")
+		testclient.Must(t, d.Register(ctx, orders("b", 81)))
+		<-entered
+		other.await("a", "b")
+		stop()
 	})
 }
 
@@ -355,7 +414,7 @@ func TestCloseWaitsForWhatIsUnderWay(t *testing.T) {
 func TestInvalidServiceIsReported(t *testing.T) {
 	inVirtualTime(t, func(t *testing.T, _ testenv.Place, reader, _ *framework.Client) {
 		d := discover(t, reader)
-		for _, target := range []string{"zk:///", "zk:///a/", "zk:///."} {
+		for _, target := range []string{"zk:///", "zk:///a//b", "zk:///."} {
 			c := &conn{t: t}
 			r, err := grpcresolver.New(d).Build(targetOf(t, target), c, resolver.BuildOptions{})
 			testclient.Must(t, err)
