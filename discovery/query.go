@@ -118,12 +118,13 @@ func (d *ServiceDiscovery[T]) find(ctx context.Context, name, id string) (string
 	if err != nil {
 		return "", err
 	}
-	if slices.Contains(nodes, id) {
-		return zkpath.Join(d.servicePath(name), id), nil
+	base := trim(id)
+	if slices.Contains(nodes, base) {
+		return zkpath.Join(d.servicePath(name), base), nil
 	}
 	missing := zk.ErrNoNode
 	for _, node := range nodes {
-		number, ok := strings.CutPrefix(node, id)
+		number, ok := strings.CutPrefix(node, base)
 		if !ok || !isNumber(number) {
 			continue
 		}

@@ -74,7 +74,7 @@ func (d *ServiceDiscovery[T]) writeOnce(ctx context.Context, path string, instan
 func (d *ServiceDiscovery[T]) keeps(instance ServiceInstance[T]) (bool, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.registrations[key{instance.Name, instance.ID}] != nil, d.isRunning()
+	return d.registrations[zkpath.Join(d.servicePath(instance.Name), instance.ID)] != nil, d.isRunning()
 }
 
 // Purge deletes the instances of type [Static] whose registration time is more than age ago by the clock of this

@@ -66,8 +66,7 @@ func (d *ServiceDiscovery[T]) want(instance ServiceInstance[T], what string) (*r
 	if err := d.isRunning(); err != nil {
 		return nil, 0, err
 	}
-	k := key{instance.Name, instance.ID}
-	r := d.registrations[k]
+	r := d.registrations[path]
 	switch {
 	case r == nil && what == "update":
 		return nil, 0, fmt.Errorf("%w: %s", ErrNotRegistered, path)
@@ -86,7 +85,7 @@ func (d *ServiceDiscovery[T]) want(instance ServiceInstance[T], what string) (*r
 	if err != nil {
 		return nil, 0, wrap(err, what, path)
 	}
-	d.registrations[k] = r
+	d.registrations[path] = r
 	return r, 1, nil
 }
 
@@ -97,31 +96,32 @@ func (d *ServiceDiscovery[T]) want(instance ServiceInstance[T], what string) (*r
 // the node, and ctx bounds the requests; a Go process that still wants the instance puts it there again. In Java:
 // unregisterService, which does nothing for an instance of another process.
 func (d *ServiceDiscovery[T]) Unregister(ctx context.Context, instance ServiceInstance[T]) error {
+	path := zkpath.Join(d.servicePath(instance.Name), instance.ID)
 	d.mu.Lock()
 	if err := d.isRunning(); err != nil {
 		d.mu.Unlock()
 		return err
 	}
-	k := key{instance.Name, instance.ID}
-	r := d.registrations[k]
-	delete(d.registrations, k)
+	r := d.registrations[path]
+	delete(d.registrations, path)
 	if r != nil {
 		d.ending[r] = struct{}{}
+		_ = r.node.Delete(ended()) // before a Close, which leaves a static instance
 	}
 	d.mu.Unlock()
 	if r != nil {
-		err := r.end(ctx, true)
+		err := wrap(r.node.Delete(ctx), "unregister", path)
 		d.forgetEnded(r)
 		return err
 	}
-	path, err := d.find(ctx, instance.Name, instance.ID)
+	found, err := d.find(ctx, instance.Name, instance.ID)
 	if err == nil {
-		err = d.client.Delete().Guaranteed().ForPath(ctx, path)
+		err = d.client.Delete().Guaranteed().ForPath(ctx, found)
 	}
 	if errors.Is(err, zk.ErrNoNode) {
 		return nil
 	}
-	return wrap(err, "unregister", zkpath.Join(d.servicePath(instance.Name), instance.ID))
+	return wrap(err, "unregister", path)
 }
 
 // Drain disables an instance that this discovery has registered, so that nobody picks it any more, waits for a pause in
@@ -130,7 +130,7 @@ func (d *ServiceDiscovery[T]) Unregister(ctx context.Context, instance ServiceIn
 // too. Not in Java.
 func (d *ServiceDiscovery[T]) Drain(ctx context.Context, instance ServiceInstance[T], pause time.Duration) error {
 	d.mu.Lock()
-	r := d.registrations[key{instance.Name, instance.ID}]
+	r := d.registrations[zkpath.Join(d.servicePath(instance.Name), instance.ID)]
 	if r != nil {
 		instance = r.instance
 	}
@@ -181,20 +181,12 @@ func (r *registration[T]) isGone() bool {
 	}
 }
 
-// end makes the instance undesired and waits until its node is deleted. deleting is for a node that Close leaves, too.
-func (r *registration[T]) end(ctx context.Context, deleting bool) error {
-	if deleting {
-		return wrap(r.node.Delete(ctx), "unregister", r.path)
-	}
-	return wrap(r.node.Remove(ctx), "close", r.path)
-}
-
 // wrap adds the action of the discovery to err. An instance that is unregistered meanwhile is not registered.
 func (r *registration[T]) wrap(err error, what string) error {
 	if errors.Is(err, framework.ErrClosed) {
 		r.d.mu.Lock()
 		defer r.d.mu.Unlock()
-		if r.d.registrations[key{r.instance.Name, r.instance.ID}] != r {
+		if r.d.registrations[r.path] != r {
 			return fmt.Errorf("%w: %s", ErrNotRegistered, r.path)
 		}
 	}

@@ -409,7 +409,9 @@ func TestInstanceThatTheServerDoesNotReadIsRefused(t *testing.T) {
 		testclient.Must(t, d.Update(t.Context(), small))
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 		defer cancel()
-		held := server.Faults().Add(curatortest.Rule{Ops: []string{"multi", "setData"}, Action: curatortest.CutAfter, MayMiss: true})
+		held := server.Faults().Add(curatortest.Rule{
+			Ops: []string{"multi", "setData"}, Action: curatortest.CutAfter, MayMiss: true,
+		})
 		small.Payload = "newer"
 		if err := d.Update(ctx, small); !strings.Contains(fmt.Sprint(err), "connection lost") {
 			t.Errorf("an update whose writes are lost: %v", err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -240,6 +241,33 @@ func TestRegisterRefusedByTheServersEnds(t *testing.T) {
 	})
 }
 
+// ZKPaths.makePath of Java takes a slash from either end of a name. The instance keeps the name that it has.
+func TestServiceWhoseNameHasSlashesAtItsEnds(t *testing.T) {
+	inScene(t, func(s *scene) {
+		for n, name := range []string{"/orders", "orders/", "/orders/", "/org/orders/"} {
+			d, id := s.discover(s.client), strconv.Itoa(n)
+			i := orders("/"+id+"/", "one")
+			i.Name = name
+			s.must(d.Register(s.ctx, i))
+			path := base + "/" + strings.Trim(name, "/") + "/" + id
+			if s.stat(path) == nil {
+				t.Errorf("%q: %s is not there", name, path)
+			}
+			i.Payload = "two"
+			s.must(d.Update(s.ctx, i))
+			got, err := d.Instance(s.ctx, strings.Trim(name, "/"), i.ID)
+			if s.must(err); got.Name != name || got.ID != i.ID || got.Payload != "two" {
+				t.Errorf("%q: the node has %+v", name, got)
+			}
+			p := d.Provider(name)
+			s.must(p.Start(s.ctx))
+			s.awaitAll(p, 1)
+			s.must(d.Unregister(s.ctx, i))
+			s.awaitNothing(path)
+		}
+	})
+}
+
 func TestServiceWhoseNameIsAPath(t *testing.T) {
 	inScene(t, func(s *scene) {
 		d := s.discover(s.client)
@@ -276,8 +304,10 @@ func TestNamesAndBadArguments(t *testing.T) {
 			{},
 			{Name: "a"},
 			{ID: "a"},
-			{Name: "/a", ID: "a"},
-			{Name: "a/", ID: "a"},
+			{Name: "/", ID: "a"},
+			{Name: "//a", ID: "a"},
+			{Name: "a//", ID: "a"},
+			{Name: "a", ID: "/"},
 			{Name: "a", ID: ".."},
 			{Name: "a", ID: "a/b"},
 		} {

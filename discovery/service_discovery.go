@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 
@@ -33,13 +35,10 @@ type ServiceDiscovery[T any] struct {
 	mu            sync.Mutex
 	started       bool
 	closed        bool
-	registrations map[key]*registration[T]
+	registrations map[string]*registration[T]   // by path
 	ending        map[*registration[T]]struct{} // unregistered, and perhaps not deleted yet
 	given         map[closer]struct{}           // caches and providers that Close ends
 }
-
-// key names an instance.
-type key struct{ name, id string }
 
 type closer interface{ Close() error }
 
@@ -48,7 +47,7 @@ type closer interface{ Close() error }
 func New[T any](client *framework.Client, basePath string, opts ...Option) *ServiceDiscovery[T] {
 	d := &ServiceDiscovery[T]{
 		client: client, basePath: basePath, settings: settingsOf(opts),
-		registrations: make(map[key]*registration[T]), ending: make(map[*registration[T]]struct{}),
+		registrations: make(map[string]*registration[T]), ending: make(map[*registration[T]]struct{}),
 		given: make(map[closer]struct{}),
 	}
 	d.serializer, d.err = serializerOf[T](d.settings)
@@ -112,29 +111,29 @@ func (d *ServiceDiscovery[T]) Close(ctx context.Context) error {
 	d.closed = true
 	given := d.given
 	d.given = nil
-	all := make(map[*registration[T]]bool) // whether Unregister was called
-	for _, r := range d.registrations {
-		all[r] = false
-	}
-	for r := range d.ending {
-		all[r] = true
-	}
+	all := slices.AppendSeq(slices.Collect(maps.Values(d.registrations)), maps.Keys(d.ending))
 	d.mu.Unlock()
 	for c := range given {
 		_ = c.Close() // nil
 	}
-	begun, cancel := context.WithCancel(ctx)
-	cancel()
-	for r, deleting := range all { // first all of them, so that they travel together
-		_ = r.end(begun, deleting)
+	for _, r := range all { // first all of them, so that they travel together
+		_ = r.node.Remove(ended())
 	}
 	var failed []error
-	for r, deleting := range all {
-		if err := r.end(ctx, deleting); err != nil {
-			failed = append(failed, err)
+	for _, r := range all {
+		if err := r.node.Remove(ctx); err != nil {
+			failed = append(failed, wrap(err, "close", r.path))
 		}
 	}
 	return errors.Join(failed...)
+}
+
+// ended returns a context that has ended, for what only begins.
+func ended() context.Context {
+	root := context.Background() //nolint:forbidigo // it ends here
+	ctx, cancel := context.WithCancel(root)
+	cancel()
+	return ctx
 }
 
 // give notes what Close has to close. It fails after Close.
@@ -158,22 +157,25 @@ func (d *ServiceDiscovery[T]) takeBack(c closer) {
 // servicePath returns the path of a service.
 func (d *ServiceDiscovery[T]) servicePath(name string) string { return zkpath.Join(d.basePath, name) }
 
-// validateName returns an error if name cannot be the name of a service. In Java, too, it may be a path of several
-// nodes.
+// validateName returns an error if name cannot be the name of a service. As in Java, it may be a path of several nodes,
+// and a slash at either end does not count.
 func validateName(name string) error {
-	if name == "" || strings.HasPrefix(name, "/") || zkpath.Validate("/"+name, false) != nil {
+	if trim(name) == "" || zkpath.Validate("/"+trim(name), false) != nil {
 		return fmt.Errorf("%w: %q is no name of a service", zk.ErrInvalidPath, name)
 	}
 	return nil
 }
 
-// validateID returns an error if id cannot be the name of a node.
+// validateID returns an error if id cannot be the name of a node. A slash at either end does not count.
 func validateID(id string) error {
-	if id == "" || strings.Contains(id, "/") || zkpath.Validate("/"+id, false) != nil {
+	if trim(id) == "" || strings.Contains(trim(id), "/") || zkpath.Validate("/"+trim(id), false) != nil {
 		return fmt.Errorf("%w: the id %q is no name of a node", zk.ErrInvalidPath, id)
 	}
 	return nil
 }
+
+// trim returns a name without a slash at either end, as [zkpath.Join] takes it.
+func trim(name string) string { return strings.TrimSuffix(strings.TrimPrefix(name, "/"), "/") }
 
 // wrap adds the action of the discovery to err. It returns nil if err is nil.
 func wrap(err error, what, path string) error {

@@ -251,7 +251,7 @@ func TestProviderRefusesBadArguments(t *testing.T) {
 		d := s.discover(s.client)
 		for name, p := range map[string]*discovery.ServiceProvider[string]{
 			"no name":     d.Provider(""),
-			"a path":      d.Provider("/a"),
+			"a path":      d.Provider("//a"),
 			"no strategy": d.Provider("a", discovery.WithStrategy[string](nil)),
 			"no error":    d.Provider("a", discovery.WithDownInstancePolicy[string](time.Second, 0)),
 			"no time":     d.Provider("a", discovery.WithDownInstancePolicy[string](30, 2)),

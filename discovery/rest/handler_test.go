@@ -147,7 +147,7 @@ func TestBadRequestsAreRefused(t *testing.T) {
 			{"PUT", path, `{"payload":"` + strings.Repeat("😀", 1<<17) + `"}`, 413, "too large"}, // 3 times that in the node
 			{"PUT", "/v1/service/orders/..%2Fa", minimal, 400, "invalid"},
 			{"PUT", "/v1/service/orders/%2E%2E", minimal, 400, "invalid"},
-			{"PUT", "/v1/service/%2Forders/a", minimal, 400, "invalid"},
+			{"PUT", "/v1/service/%2F%2Forders/a", minimal, 400, "invalid"},
 			{"PUT", "/v1/service/orders%2F%2Fb/a", minimal, 400, "invalid"},
 			{"PUT", "/v1/service/orders/%00", minimal, 400, "invalid"},
 			{"DELETE", "/v1/service/orders/%2E%2E", "", 400, "invalid"},
