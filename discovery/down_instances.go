@@ -2,6 +2,7 @@ package discovery
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -11,52 +12,37 @@ type identity struct {
 	czxid int64
 }
 
-// downInstances knows which instances are down: callers have noted errors of them.
-type downInstances struct {
-	timeout   time.Duration
-	threshold int
+// load is what a provider has given an instance to do, and what callers have noted of it. It lives as long as the node
+// of the instance.
+type load struct {
+	inFlight atomic.Int64
+	upAt     atomic.Pointer[time.Time] // when it is not down any more; nil if it was never down
 
 	mu     sync.Mutex
-	errors map[identity]*noted
+	errors int
+	until  time.Time // when the errors do not count any more
 }
 
-// noted is what callers have noted of an instance.
-type noted struct {
-	count int
-	until time.Time // the end of the errors, and of being down
+// note notes an error of an instance, and reports whether the instance is down from now on: for timeout, as soon as
+// there are threshold errors within timeout.
+func (l *load) note(now time.Time, timeout time.Duration, threshold int) (isDown bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !now.Before(l.until) {
+		l.errors, l.until = 0, now.Add(timeout)
+	}
+	l.errors++
+	if l.errors != threshold {
+		return false
+	}
+	l.until = now.Add(timeout)
+	upAt := l.until
+	l.upAt.Store(&upAt)
+	return true
 }
 
-// note notes an error of an instance, and reports whether the instance is down from now on.
-func (d *downInstances) note(id identity, now time.Time) (isDown bool) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for other, n := range d.errors {
-		if !now.Before(n.until) {
-			delete(d.errors, other)
-		}
-	}
-	n := d.errors[id]
-	if n == nil {
-		if d.errors == nil {
-			d.errors = make(map[identity]*noted)
-		}
-		n = &noted{until: now.Add(d.timeout)}
-		d.errors[id] = n
-	}
-	n.count++
-	if n.count == d.threshold {
-		n.until = now.Add(d.timeout)
-	}
-	return n.count == d.threshold
-}
-
-// isDown reports whether an instance is down, and until when.
-func (d *downInstances) isDown(id identity, now time.Time) (until time.Time, down bool) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	n := d.errors[id]
-	if n == nil || n.count < d.threshold || !now.Before(n.until) {
-		return time.Time{}, false
-	}
-	return n.until, true
+// isDown reports whether an instance is down.
+func (l *load) isDown() bool {
+	upAt := l.upAt.Load()
+	return upAt != nil && time.Now().Before(*upAt)
 }

@@ -22,7 +22,10 @@ type option func(*settings)
 func (o option) apply(s *settings) { o(s) }
 
 // WithSerializer sets what turns instances into the bytes of a node and back. The default is that of
-// [NewInstanceSerializer]. In Java: ServiceDiscoveryBuilder.serializer.
+// [NewInstanceSerializer]. What is read has to have the Name and the ID of the instance that was written: nothing else
+// fills them in, and Unregister, Update, Drain and NoteError find an instance by them. A node whose decoding panics is
+// no instance; one whose decoding blocks holds up the changes of its cache alone. In Java:
+// ServiceDiscoveryBuilder.serializer.
 func WithSerializer[T any](serializer codec.Codec[ServiceInstance[T]]) Option {
 	return option(func(s *settings) { s.serializer = serializer })
 }

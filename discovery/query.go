@@ -39,7 +39,13 @@ func (d *ServiceDiscovery[T]) Instances(ctx context.Context, name string) ([]Ser
 	if err != nil {
 		return nil, err
 	}
-	return instancesOf(entries), nil
+	instances := make([]ServiceInstance[T], 0, len(entries))
+	for _, e := range entries {
+		if e.Err == nil {
+			instances = append(instances, e.Instance)
+		}
+	}
+	return instances, nil
 }
 
 // Entries returns all nodes of a service, as [ServiceDiscovery.Instances] does. A node that is no instance, or that
@@ -180,15 +186,4 @@ func (d *ServiceDiscovery[T]) decode(path string, data []byte) (instance Service
 func decodeWith[V any](c interface{ Decode([]byte) (V, error) }, data []byte) (value V, err error) {
 	defer usercode.Catch("the serializer", &err)
 	return c.Decode(data)
-}
-
-// instancesOf returns the instances among the nodes of a service.
-func instancesOf[T any](entries []Entry[T]) []ServiceInstance[T] {
-	instances := make([]ServiceInstance[T], 0, len(entries))
-	for _, e := range entries {
-		if e.Err == nil {
-			instances = append(instances, e.Instance)
-		}
-	}
-	return instances
 }

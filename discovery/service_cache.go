@@ -1,19 +1,22 @@
 package discovery
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"iter"
-	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/gocurator/curator/callbacks"
+	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/internal/errtext"
 	"github.com/gocurator/curator/internal/hook"
 	"github.com/gocurator/curator/internal/listeners"
 	"github.com/gocurator/curator/internal/report"
+	"github.com/gocurator/curator/internal/usercode"
 	"github.com/gocurator/curator/internal/waitqueue"
 	"github.com/gocurator/curator/recipes/cache"
 )
@@ -29,25 +32,40 @@ type ServiceCache[T any] struct {
 
 	listeners listeners.Set[Change[T]]
 	calls     waitqueue.Serial // of the listeners
+	reads     waitqueue.Serial // of the serializer, and of the filters of a provider
 	listening context.Context  // of the listeners; ends with Close
 	stop      context.CancelCauseFunc
 
 	started    atomic.Bool
 	report     report.Service
-	isDown     func(*snapshot[T]) int // of a provider; nil for none
-	changedAt  atomic.Int64           // nanoseconds since 1970
-	generation atomic.Uint64          // counts the changes
+	changedAt  atomic.Int64  // nanoseconds since 1970
+	generation atomic.Uint64 // counts the changes of items
 	current    atomic.Pointer[snapshot[T]]
-	mu         sync.Mutex    // of what follows, and of making a snapshot
-	unobserve  func()        // nil before Start
-	changed    chan struct{} // closed after the next change; nil if nobody waits
+
+	// Of a provider; nil for none. judge says of an instance whether it may be chosen.
+	judge  func(*item[T])
+	isDown func(*item[T]) bool
+
+	mu      sync.Mutex                  // no code of the program runs with it held
+	nodes   map[string]*cache.ChildData // what the cache has, by path
+	items   []*item[T]                  // what is known of them, sorted by path
+	changed chan struct{}               // closed after the next change; nil if nobody waits
+}
+
+// item is a node of a service with what code of the program has made of it. It is immutable.
+type item[T any] struct {
+	Entry[T]
+	node *cache.ChildData
+
+	// Of a provider.
+	candidate *Candidate[T] // nil if there is no instance
+	passes    bool          // the filters let it pass
 }
 
 // snapshot has the nodes of a service after a number of changes. It is immutable.
 type snapshot[T any] struct {
 	generation uint64
-	entries    []Entry[T]
-	nodes      []*cache.ChildData // of the entries
+	items      []*item[T]
 }
 
 // Change is a change of a node of a service.
@@ -63,6 +81,7 @@ func (d *ServiceDiscovery[T]) Cache(name string) *ServiceCache[T] {
 	c := &ServiceCache[T]{
 		d: d, path: d.servicePath(name), err: validateName(name),
 		cache: cache.NewCuratorCache(d.client, d.servicePath(name), cache.WithMaxDepth(1), cache.WithName(name)),
+		nodes: make(map[string]*cache.ChildData),
 	}
 	c.report = report.NewService(hook.Telemetry(d.client), name, c.path)
 	root := context.Background() //nolint:forbidigo // Close cancels it
@@ -74,8 +93,8 @@ func (d *ServiceDiscovery[T]) Cache(name string) *ServiceCache[T] {
 
 // Start begins to follow the service and waits until its instances are known, or the servers refuse to show them: see
 // Err. ctx bounds the wait alone: if it ends, the cache is started and goes on. Start fails with [ErrStarted] the
-// second time, and with [ErrClosed] or [ErrNotStarted] of its discovery. In Java: start; startImmediate is a Start
-// whose context has ended.
+// second time, with [ErrClosed] or [ErrNotStarted] of its discovery, and with [framework.ErrClosed] if the client is
+// closed. In Java: start; startImmediate is a Start whose context has ended.
 func (c *ServiceCache[T]) Start(ctx context.Context) error {
 	if c.err != nil {
 		return wrap(c.err, "start", c.path)
@@ -90,19 +109,36 @@ func (c *ServiceCache[T]) Start(ctx context.Context) error {
 		return wrapCache(err, c.path)
 	}
 	c.changedAt.Store(time.Now().UnixNano())
-	c.observe()
-	defer c.generation.Add(1) // the cache may be loaded before note hears of it
-	return wrapCache(c.cache.Ready(ctx), c.path)
+	context.AfterFunc(c.listening, c.report.Observe(c.state))
+	c.started.Store(true)
+	context.AfterFunc(c.listening, afterClient(c.d.client, func() { c.end(framework.ErrClosed) }))
+	return c.await(ctx, c.cache.Ready)
 }
 
 // Instances returns the instances of the service, disabled ones too, sorted by the names of their nodes. In Java:
 // getInstances.
-func (c *ServiceCache[T]) Instances() []ServiceInstance[T] { return instancesOf(c.snapshot().entries) }
+func (c *ServiceCache[T]) Instances() []ServiceInstance[T] {
+	items := c.snapshot().items
+	instances := make([]ServiceInstance[T], 0, len(items))
+	for _, i := range items {
+		if i.Err == nil {
+			instances = append(instances, i.Instance)
+		}
+	}
+	return instances
+}
 
 // Entries returns all nodes of the service that this client may read. A node that is no instance is an entry with an
 // error: it does not keep the instance that it has been. The client reports the error as an unhandled one, once for
 // each change of the node. Not in Java.
-func (c *ServiceCache[T]) Entries() []Entry[T] { return slices.Clone(c.snapshot().entries) }
+func (c *ServiceCache[T]) Entries() []Entry[T] {
+	items := c.snapshot().items
+	entries := make([]Entry[T], len(items))
+	for n, i := range items {
+		entries[n] = i.Entry
+	}
+	return entries
+}
 
 // Err returns why the cache cannot follow the service for now, or nil: its list cannot be read, or its watch not be
 // set. It is tried again, with growing pauses. An outage is no reason. Not in Java.
@@ -110,10 +146,7 @@ func (c *ServiceCache[T]) Err() error { return c.cache.Err(c.path) }
 
 // Sync waits until the cache contains everything that any client wrote before the call: see [cache.CuratorCache.Sync].
 // Not in Java.
-func (c *ServiceCache[T]) Sync(ctx context.Context) error {
-	defer c.generation.Add(1) // as in Start
-	return wrapCache(c.cache.Sync(ctx), c.path)
-}
+func (c *ServiceCache[T]) Sync(ctx context.Context) error { return c.await(ctx, c.cache.Sync) }
 
 // AddListener adds a listener to the changes of the service behind the first load; remove removes it. The listeners are
 // called one at a time and in order, on a goroutine of the cache. Their context ends with Close. In Java: addListener.
@@ -126,47 +159,153 @@ func (c *ServiceCache[T]) AddListener(fn callbacks.Listener[Change[T]]) (remove 
 // Changes wait in memory, without a limit, until the caller takes them. Not in Java.
 func (c *ServiceCache[T]) Changes(ctx context.Context) iter.Seq[Change[T]] {
 	return func(yield func(Change[T]) bool) {
-		for ev := range c.cache.Changes(ctx) {
-			if change, ok := c.changeOf(ev); ok && !yield(change) {
+		open, end := c.untilClosed(ctx)
+		defer end()
+		for ev := range c.cache.Changes(open) {
+			if node := c.nodeOf(ev); node != nil && !yield(Change[T]{Entry: c.entryOf(node), Gone: ev.New == nil}) {
 				return
 			}
 		}
 	}
 }
 
-// Close stops the cache and always returns nil. No listener call begins after it returns; the context of one that is
-// under way ends. A second Close does nothing. In Java: close.
+// Close stops the cache, empties it, and always returns nil. No listener call begins after it returns; the context of
+// one that is under way ends. A second Close does nothing. The end of the client stops the cache, too, and leaves the
+// instances that it has until then. In Java: close.
 func (c *ServiceCache[T]) Close() error {
-	c.stop(ErrClosed)
 	c.d.takeBack(c)
-	_ = c.cache.Close() // nil
+	c.end(ErrClosed)
 	c.mu.Lock()
-	unobserve := c.unobserve
-	c.mu.Unlock()
-	if unobserve != nil {
-		unobserve() // without the lock, which a reader of the gauges takes
-	}
-	c.note(c.listening, cache.Event{})
+	defer c.mu.Unlock()
+	c.nodes, c.items = nil, nil
+	c.noteChange()
 	return nil
 }
 
-// observe begins to show the state of the cache, unless Close was faster.
-func (c *ServiceCache[T]) observe() {
-	unobserve := c.report.Observe(c.state) // without the lock, which a reader of the gauges takes
+// end stops the cache.
+func (c *ServiceCache[T]) end(cause error) {
+	c.stop(cause)
+	_ = c.cache.Close() // nil
 	c.mu.Lock()
-	c.unobserve = unobserve
-	c.mu.Unlock()
-	c.started.Store(true)
-	if c.listening.Err() != nil {
-		unobserve()
+	defer c.mu.Unlock()
+	c.noteChange()
+}
+
+// untilClosed returns a context that ends with ctx and with the cache.
+func (c *ServiceCache[T]) untilClosed(ctx context.Context) (open context.Context, end func()) {
+	open, cancel := context.WithCancel(ctx)
+	remove := context.AfterFunc(c.listening, cancel)
+	return open, func() {
+		remove()
+		cancel()
 	}
+}
+
+// await waits until what reached waits for is in the instances. ctx bounds the wait.
+func (c *ServiceCache[T]) await(ctx context.Context, reached func(context.Context) error) error {
+	open, end := c.untilClosed(ctx)
+	defer end()
+	err := reached(open)
+	if err == nil {
+		c.followAll()
+		read := make(chan struct{})
+		c.reads.Do(func() { close(read) })
+		select {
+		case <-read:
+		case <-open.Done():
+			err = ctx.Err()
+		}
+	}
+	if c.listening.Err() != nil {
+		return context.Cause(c.listening)
+	}
+	return wrapCache(err, c.path)
+}
+
+// followAll follows all nodes that the cache has. Its events may come later.
+func (c *ServiceCache[T]) followAll() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, node := range c.cache.Children(c.path) {
+		c.follow(node.Path)
+	}
+	for path := range c.nodes {
+		c.follow(path)
+	}
+}
+
+// follow takes in what the cache has at path. It looks there, because an event of it may be older than what is known.
+// mu is held.
+func (c *ServiceCache[T]) follow(path string) {
+	node, _ := c.cache.Get(path)
+	switch at, known := c.find(path); {
+	case c.listening.Err() != nil || node == c.nodes[path]:
+	case node == nil:
+		delete(c.nodes, path)
+		c.remove(at, known)
+	default:
+		c.nodes[path] = node
+		c.remove(at, known && c.items[at].node.Stat.Czxid != node.Stat.Czxid) // of an earlier life
+		c.reads.Do(func() { c.read(node) })
+	}
+}
+
+// find returns where the item of a path is, or would be. mu is held.
+func (c *ServiceCache[T]) find(path string) (at int, known bool) {
+	return slices.BinarySearchFunc(c.items, path, func(i *item[T], path string) int { return cmp.Compare(i.Path, path) })
+}
+
+func (c *ServiceCache[T]) remove(at int, known bool) {
+	if known {
+		c.items = slices.Delete(c.items, at, at+1)
+		c.noteChange()
+	}
+}
+
+// read makes an item of a node, unless there is a newer one. It runs on the goroutine of reads: code of the program
+// that blocks holds up the changes of this cache alone.
+func (c *ServiceCache[T]) read(node *cache.ChildData) {
+	c.mu.Lock()
+	isNewest := c.nodes[node.Path] == node
+	c.mu.Unlock()
+	if !isNewest || c.listening.Err() != nil {
+		return
+	}
+	i := &item[T]{node: node, Entry: exited[T](node)}
+	defer c.keep(i) // also if the goroutine ends
+	i.Entry = c.decode(node)
+	if i.Err == nil && c.judge != nil {
+		c.judge(i)
+	}
+}
+
+// keep makes an item known.
+func (c *ServiceCache[T]) keep(i *item[T]) {
+	if i.Err != nil {
+		c.d.reportError("ServiceCache", i.Err)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.nodes[i.Path] != i.node {
+		return
+	}
+	at, known := c.find(i.Path)
+	if !known {
+		c.items = slices.Insert(c.items, at, i)
+	} else {
+		if before := c.items[at].candidate; before != nil && i.candidate != nil { // its data has changed
+			i.candidate.load = before.load
+		}
+		c.items[at] = i
+	}
+	c.noteChange()
 }
 
 // isRunning returns an error unless the cache is between Start and Close.
 func (c *ServiceCache[T]) isRunning() error {
 	switch {
 	case c.listening.Err() != nil:
-		return ErrClosed
+		return context.Cause(c.listening)
 	case !c.started.Load():
 		return ErrNotStarted
 	}
@@ -175,25 +314,33 @@ func (c *ServiceCache[T]) isRunning() error {
 
 // state returns what the gauges show.
 func (c *ServiceCache[T]) state() report.ServiceState {
-	s := c.snapshot()
 	state := report.ServiceState{Changed: time.Unix(0, c.changedAt.Load())}
-	for _, e := range s.entries {
-		if e.Err == nil {
+	for _, i := range c.snapshot().items {
+		if i.Err == nil {
 			state.Known++
 		}
-	}
-	if c.isDown != nil {
-		state.Down = c.isDown(s)
+		if c.isDown != nil && c.isDown(i) {
+			state.Down++
+		}
 	}
 	return state
 }
 
-// note notes a change. It runs on the goroutine of the cache, behind the change.
-func (c *ServiceCache[T]) note(context.Context, cache.Event) {
-	c.generation.Add(1)
+// note takes in a change. It runs on the goroutine of the cache, behind the change.
+func (c *ServiceCache[T]) note(_ context.Context, ev cache.Event) {
+	node := c.nodeOf(ev)
+	if node == nil {
+		return
+	}
 	c.changedAt.Store(time.Now().UnixNano())
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.follow(node.Path)
+}
+
+// noteChange notes a change of items, or of what a provider returns. mu is held.
+func (c *ServiceCache[T]) noteChange() {
+	c.generation.Add(1)
 	if c.changed != nil {
 		close(c.changed)
 		c.changed = nil
@@ -202,13 +349,22 @@ func (c *ServiceCache[T]) note(context.Context, cache.Event) {
 
 // notify passes a change to the listeners, and does not wait for them: a listener that blocks holds up no other change.
 func (c *ServiceCache[T]) notify(_ context.Context, ev cache.Event) {
-	if c.listeners.Len() == 0 {
-		return // nobody needs it decoded
-	}
-	change, ok := c.changeOf(ev)
-	if !ok {
+	node := c.nodeOf(ev)
+	if node == nil || c.listeners.Len() == 0 { // nobody needs it decoded
 		return
 	}
+	c.reads.Do(func() {
+		if c.listening.Err() != nil {
+			return
+		}
+		change := Change[T]{Entry: exited[T](node), Gone: ev.New == nil}
+		defer func() { c.announce(change) }() // also if the goroutine ends
+		change.Entry = c.entryOf(node)
+	})
+}
+
+// announce calls the listeners behind the earlier changes.
+func (c *ServiceCache[T]) announce(change Change[T]) {
 	call := waitqueue.Guard(context.WithoutCancel(c.listening), c.d.client, "ServiceCache "+c.path)
 	c.calls.Do(func() {
 		c.listeners.Notify(c.listening, change, func(fn func()) {
@@ -219,18 +375,40 @@ func (c *ServiceCache[T]) notify(_ context.Context, ev cache.Event) {
 	})
 }
 
-// changeOf returns the change of an event. ok is false if the event is not about a node of the service.
-func (c *ServiceCache[T]) changeOf(ev cache.Event) (change Change[T], ok bool) {
+// nodeOf returns the node of the service that an event is about, or nil.
+func (c *ServiceCache[T]) nodeOf(ev cache.Event) *cache.ChildData {
 	node := ev.New
 	if node == nil {
 		node = ev.Old
 	}
 	if node == nil || node.Path == c.path {
-		return change, false
+		return nil
 	}
-	change.Path, change.Gone = node.Path, ev.New == nil
-	change.Instance, change.Err = c.d.decode(node.Path, node.Data)
-	return change, true
+	return node
+}
+
+// entryOf returns the entry of a node, which is known in most cases.
+func (c *ServiceCache[T]) entryOf(node *cache.ChildData) Entry[T] {
+	c.mu.Lock()
+	at, known := c.find(node.Path)
+	if known && c.items[at].node == node {
+		defer c.mu.Unlock()
+		return c.items[at].Entry
+	}
+	c.mu.Unlock()
+	return c.decode(node)
+}
+
+// exited returns the entry of a node whose decoding has ended the goroutine.
+func exited[T any](node *cache.ChildData) Entry[T] {
+	err := errtext.Wrap(usercode.Exited("the serializer"), "discovery", "decode %s", node.Path)
+	return Entry[T]{Path: node.Path, Err: err}
+}
+
+func (c *ServiceCache[T]) decode(node *cache.ChildData) Entry[T] {
+	e := Entry[T]{Path: node.Path}
+	e.Instance, e.Err = c.d.decode(node.Path, node.Data)
+	return e
 }
 
 // nextChange returns a channel that is closed after the next change.
@@ -250,31 +428,7 @@ func (c *ServiceCache[T]) snapshot() *snapshot[T] {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	before := c.current.Load()
-	if before == nil {
-		before = new(snapshot[T])
-	}
-	// A change that comes behind this line makes the next call begin again.
-	now := &snapshot[T]{generation: c.generation.Load()}
-	children := c.cache.Children(c.path)
-	now.entries = make([]Entry[T], 0, len(children))
-	now.nodes = make([]*cache.ChildData, 0, len(children))
-	known := make(map[*cache.ChildData]int, len(before.nodes))
-	for i, node := range before.nodes {
-		known[node] = i
-	}
-	for _, name := range slices.Sorted(maps.Keys(children)) {
-		node := children[name]
-		e := Entry[T]{Path: node.Path}
-		if i, ok := known[node]; ok {
-			e = before.entries[i]
-		} else {
-			if e.Instance, e.Err = c.d.decode(node.Path, node.Data); e.Err != nil {
-				c.d.reportError("ServiceCache", e.Err)
-			}
-		}
-		now.entries, now.nodes = append(now.entries, e), append(now.nodes, node)
-	}
+	now := &snapshot[T]{generation: c.generation.Load(), items: slices.Clone(c.items)}
 	c.current.Store(now)
 	return now
 }

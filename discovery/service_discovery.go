@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/gocurator/curator/callbacks"
 	"github.com/gocurator/curator/codec"
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/errtext"
@@ -72,7 +73,8 @@ func serializerOf[T any](s settings) (codec.Codec[ServiceInstance[T]], error) {
 }
 
 // Start makes the discovery ready and does no I/O. It fails with [ErrStarted] the second time, with [ErrClosed] after
-// Close, and for the reasons that [New] names. In Java: start, which registers thisInstance: call Register.
+// Close, with [framework.ErrClosed] if the client is closed, and for the reasons that [New] names. In Java: start,
+// which registers thisInstance: call Register.
 func (d *ServiceDiscovery[T]) Start() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -83,6 +85,8 @@ func (d *ServiceDiscovery[T]) Start() error {
 		return ErrClosed
 	case d.started:
 		return ErrStarted
+	case d.client.State() == framework.Stopped:
+		return errtext.Wrap(framework.ErrClosed, "discovery", "start")
 	}
 	d.started = true
 	return nil
@@ -136,15 +140,31 @@ func ended() context.Context {
 	return ctx
 }
 
-// give notes what Close has to close. It fails after Close.
+// give notes what Close has to close. It fails after Close, and if the client is closed.
 func (d *ServiceDiscovery[T]) give(c closer) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if err := d.isRunning(); err != nil {
 		return err
 	}
+	if d.client.State() == framework.Stopped {
+		return errtext.Wrap(framework.ErrClosed, "discovery", "start")
+	}
 	d.given[c] = struct{}{}
 	return nil
+}
+
+// afterClient calls fn when the client is closed. stop takes that back.
+func afterClient(client *framework.Client, fn func()) (stop func()) {
+	stop = client.AddCuratorListener(func(_ context.Context, ev callbacks.Event) {
+		if ev.Type == callbacks.Closing {
+			fn()
+		}
+	})
+	if client.State() == framework.Stopped { // it has called the listeners
+		fn()
+	}
+	return stop
 }
 
 // takeBack forgets what has been closed.

@@ -12,6 +12,7 @@ import (
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/errtext"
 	"github.com/gocurator/curator/internal/report"
+	"github.com/gocurator/curator/internal/usercode"
 )
 
 // ServiceProvider chooses one instance of a service for each call. It leaves out the instances that are disabled, that
@@ -20,25 +21,31 @@ import (
 type ServiceProvider[T any] struct {
 	cache    *ServiceCache[T]
 	settings providerSettings[T]
-	down     downInstances
+	isExact  bool          // the strategy gets no candidate that is down
 	marks    atomic.Uint64 // counts the instances that have gone down
 
 	current atomic.Pointer[choice[T]]
-	mu      sync.Mutex // of making a choice
+	mu      sync.Mutex // of making a choice. No code of the program runs with it held
 }
 
 // choice has the candidates between two changes. It is immutable.
 type choice[T any] struct {
 	snapshot   *snapshot[T]
-	marks      uint64
-	until      time.Time // when an instance is not down any more; zero for none
-	candidates []*Candidate[T]
-	all        map[identity]*Candidate[T] // those that are out, too
+	marks      uint64                                  // those that candidates takes into account
+	candidates []*Candidate[T]                         // without those that are down by then
+	down       []*Candidate[T]                         // the others, in the order in which they are up again
+	byID       func() map[registeredAs][]*Candidate[T] // those that are no candidates, too
 	out        leftOut
 }
 
+// registeredAs names an instance that was registered once.
+type registeredAs struct {
+	id     string
+	millis int64
+}
+
 // leftOut counts the nodes of a service that are no candidates, by the reason.
-type leftOut struct{ noInstance, disabled, down, filtered int }
+type leftOut struct{ noInstance, disabled, filtered int }
 
 // ProviderOption configures a [ServiceProvider].
 type ProviderOption[T any] interface{ applyTo(*providerSettings[T]) }
@@ -60,7 +67,9 @@ func WithStrategy[T any](strategy Strategy[T]) ProviderOption[T] {
 }
 
 // WithFilter adds a filter: only instances for which it returns true are chosen. It is called once for each change of
-// the service, not for each choice. In Java: additionalFilter.
+// an instance, not for each choice, on a goroutine of the provider: one that blocks holds up the changes of this
+// provider, which chooses among those that it knows. An instance for which it panics is not chosen, and the client
+// reports the panic as an unhandled error. In Java: additionalFilter.
 func WithFilter[T any](filter func(ServiceInstance[T]) bool) ProviderOption[T] {
 	return providerOption[T](func(s *providerSettings[T]) { s.filters = append(slices.Clip(s.filters), filter) })
 }
@@ -82,15 +91,9 @@ func (d *ServiceDiscovery[T]) Provider(name string, opts ...ProviderOption[T]) *
 	for _, o := range opts {
 		o.applyTo(&p.settings)
 	}
-	p.cache.isDown = func(nodes *snapshot[T]) (n int) {
-		for i, e := range nodes.entries {
-			if _, isDown := p.down.isDown(identity{e.Path, nodes.nodes[i].Stat.Czxid}, time.Now()); isDown {
-				n++
-			}
-		}
-		return n
-	}
-	p.down.timeout, p.down.threshold = p.settings.timeout, p.settings.threshold
+	p.cache.judge, p.cache.isDown = p.judge, func(i *item[T]) bool { return i.candidate.isDown() }
+	s, ok := p.settings.strategy.(skipping)
+	p.isExact = !ok || !s.skipsDown()
 	if err := p.settings.validate(); err != nil && p.cache.err == nil {
 		p.cache.err = err
 	}
@@ -117,7 +120,7 @@ func (p *ServiceProvider[T]) Start(ctx context.Context) error {
 func (p *ServiceProvider[T]) Close() error { return p.cache.Close() }
 
 // Instance returns an instance, or [ErrNoInstance], whose text says how many there are and why none of them is chosen.
-// It does no I/O and does not wait. In Java: getInstance, which returns null.
+// A panic of the strategy is an error. It does no I/O and does not wait. In Java: getInstance, which returns null.
 func (p *ServiceProvider[T]) Instance() (ServiceInstance[T], error) {
 	c, err := p.choose()
 	if err != nil {
@@ -131,10 +134,11 @@ func (p *ServiceProvider[T]) Instance() (ServiceInstance[T], error) {
 
 // AllInstances returns the instances among which the provider chooses. In Java: getAllInstances.
 func (p *ServiceProvider[T]) AllInstances() []ServiceInstance[T] {
-	candidates := p.choice().candidates
-	all := make([]ServiceInstance[T], len(candidates))
-	for i, c := range candidates {
-		all[i] = c.Instance
+	all := []ServiceInstance[T]{}
+	for _, i := range p.cache.snapshot().items {
+		if i.passes && !i.candidate.isDown() {
+			all = append(all, i.Instance)
+		}
 	}
 	return all
 }
@@ -154,7 +158,7 @@ func (k Pick[T]) Done(err error) {
 	}
 	k.chosen.load.inFlight.Add(-1)
 	if err != nil {
-		k.p.noteError(k.chosen.identity)
+		k.p.noteError(k.chosen)
 	}
 }
 
@@ -185,8 +189,8 @@ func (p *ServiceProvider[T]) Pick(ctx context.Context) (Pick[T], error) {
 // await waits until the service has changed or an instance is not down any more.
 func (p *ServiceProvider[T]) await(ctx context.Context, changed <-chan struct{}) error {
 	var up <-chan time.Time
-	if until := p.choice().until; !until.IsZero() {
-		timer := time.NewTimer(time.Until(until))
+	if down := p.choice().down; len(down) > 0 {
+		timer := time.NewTimer(time.Until(*down[0].load.upAt.Load()))
 		defer timer.Stop()
 		up = timer.C
 	}
@@ -203,28 +207,53 @@ func (p *ServiceProvider[T]) await(ctx context.Context, changed <-chan struct{})
 // NoteError notes that an instance has failed a caller. After some errors it is down for a time, and not chosen: see
 // [WithDownInstancePolicy]. An instance that has registered anew, with another time, is up. In Java: noteError.
 func (p *ServiceProvider[T]) NoteError(instance ServiceInstance[T]) {
-	for id, c := range p.choice().all {
-		isThis := c.Instance.ID == instance.ID
-		if isThis && millisOf(c.Instance.RegistrationTime) == millisOf(instance.RegistrationTime) {
-			p.noteError(id)
-		}
+	for _, c := range p.choice().byID()[registeredAs{instance.ID, millisOf(instance.RegistrationTime)}] {
+		p.noteError(c)
 	}
 }
 
-func (p *ServiceProvider[T]) noteError(id identity) {
-	if p.down.note(id, time.Now()) {
+func (p *ServiceProvider[T]) noteError(c *Candidate[T]) {
+	if c.load.note(time.Now(), p.settings.timeout, p.settings.threshold) {
 		p.marks.Add(1)
 	}
 }
 
-// choose returns a candidate.
+// maxAsks is how often a strategy may choose a candidate that is down, until those are taken out of the list.
+const maxAsks = 8
+
+// choose returns a candidate. Among many candidates, of which few are down, it costs the same for any number of them.
 func (p *ServiceProvider[T]) choose() (*Candidate[T], error) {
-	if candidates := p.choice().candidates; len(candidates) > 0 {
-		if c := p.settings.strategy.Choose(candidates); c != nil {
+	if err := p.cache.isRunning(); err != nil {
+		return nil, err
+	}
+	choice := p.choice()
+	for range maxAsks {
+		c, err := p.ask(choice)
+		switch {
+		case err != nil:
+			return nil, wrap(err, "choose", p.cache.path)
+		case c == nil && choice.marks == p.marks.Load():
+			return nil, p.none()
+		case c != nil && !c.isDown():
 			return c, nil
+		case c == nil:
+			choice = p.withoutDown()
 		}
 	}
-	return nil, p.none()
+	c, err := p.ask(p.withoutDown())
+	if c == nil && err == nil {
+		return nil, p.none()
+	}
+	return c, wrap(err, "choose", p.cache.path)
+}
+
+// ask has the strategy choose. It returns nil if it chooses none.
+func (p *ServiceProvider[T]) ask(choice *choice[T]) (c *Candidate[T], err error) {
+	if len(choice.candidates) == 0 {
+		return nil, nil
+	}
+	defer usercode.Catch("the strategy", &err)
+	return p.settings.strategy.Choose(choice.candidates), nil
 }
 
 // none returns why there is no instance.
@@ -233,71 +262,121 @@ func (p *ServiceProvider[T]) none() error {
 		return err
 	}
 	err := errtext.Wrap(ErrNoInstance, "discovery", "%s", p.cache.path)
-	if c := p.choice(); len(c.snapshot.entries) > 0 {
+	if c := p.choice(); len(c.snapshot.items) > 0 {
 		err = fmt.Errorf("%w: of %d nodes %d are no instance, %d disabled, %d down, %d filtered out, %d not chosen", err,
-			len(c.snapshot.entries), c.out.noInstance, c.out.disabled, c.out.down, c.out.filtered, len(c.candidates))
+			len(c.snapshot.items), c.out.noInstance, c.out.disabled, len(c.down), c.out.filtered, len(c.candidates))
 	}
 	return errtext.Join(err, p.cache.Err())
 }
 
-// choice returns the candidates as they are now. Nothing is allocated unless they have changed.
+// choice returns the candidates as they are now. Some may be down, unless the strategy is exact. Nothing is allocated
+// unless they have changed.
 func (p *ServiceProvider[T]) choice() *choice[T] {
-	nodes, marks := p.cache.snapshot(), p.marks.Load()
-	if c := p.current.Load(); c.isOf(nodes, marks) {
+	if c := p.current.Load(); p.isCurrent(c) && !c.hasOneUp() {
 		return c
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	before := p.current.Load()
-	if before.isOf(nodes, marks) {
-		return before
+	c := p.current.Load()
+	switch {
+	case !p.isCurrent(c) || p.isExact && c.hasOneUp():
+		c = p.sort(c)
+	case c.hasOneUp():
+		c = c.withThoseUp()
 	}
-	now := p.sort(nodes, marks, before)
-	p.current.Store(now)
-	return now
+	p.current.Store(c)
+	return c
 }
 
-func (c *choice[T]) isOf(nodes *snapshot[T], marks uint64) bool {
-	return c != nil && c.snapshot == nodes && c.marks == marks && (c.until.IsZero() || time.Now().Before(c.until))
+// withoutDown returns the candidates of which none is down now.
+func (p *ServiceProvider[T]) withoutDown() *choice[T] {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	c := p.sort(p.current.Load())
+	p.current.Store(c)
+	return c
+}
+
+func (p *ServiceProvider[T]) isCurrent(c *choice[T]) bool {
+	return c != nil && c.snapshot == p.cache.snapshot() && (!p.isExact || c.marks == p.marks.Load())
+}
+
+// hasOneUp reports whether a candidate that was down is up again.
+func (c *choice[T]) hasOneUp() bool { return len(c.down) > 0 && !c.down[0].isDown() }
+
+// withThoseUp puts the candidates that are up again behind the others. A strategy that has the list of before does not
+// see them there.
+func (c *choice[T]) withThoseUp() *choice[T] {
+	now := *c
+	for now.hasOneUp() {
+		now.candidates, now.down = append(now.candidates, now.down[0]), now.down[1:]
+	}
+	return &now
 }
 
 // sort sorts out who is a candidate.
-func (p *ServiceProvider[T]) sort(nodes *snapshot[T], marks uint64, before *choice[T]) *choice[T] {
-	now := &choice[T]{snapshot: nodes, marks: marks, all: make(map[identity]*Candidate[T], len(nodes.entries))}
-	at := time.Now()
-	for i, e := range nodes.entries {
-		if e.Err != nil {
-			now.out.noInstance++
-			continue
-		}
-		id := identity{e.Path, nodes.nodes[i].Stat.Czxid}
-		c := &Candidate[T]{Instance: e.Instance, identity: id, node: nodes.nodes[i], load: new(load)}
-		if before != nil {
-			switch known := before.all[id]; {
-			case known == nil:
-			case known.node == c.node:
-				c = known
-			default: // its data has changed
-				c.load = known.load
-			}
-		}
-		now.all[id] = c
-		until, isDown := p.down.isDown(id, at)
-		if isDown && (now.until.IsZero() || until.Before(now.until)) {
-			now.until = until
-		}
+func (p *ServiceProvider[T]) sort(before *choice[T]) *choice[T] {
+	now := &choice[T]{marks: p.marks.Load(), snapshot: p.cache.snapshot()}
+	for _, i := range now.snapshot.items {
 		switch {
-		case e.Instance.Disabled:
+		case i.Err != nil:
+			now.out.noInstance++
+		case i.Instance.Disabled:
 			now.out.disabled++
-		case isDown:
-			now.out.down++
-		case !p.passes(e.Instance):
+		case !i.passes:
 			now.out.filtered++
+		case i.candidate.isDown():
+			now.down = append(now.down, i.candidate)
 		default:
-			now.candidates = append(now.candidates, c)
+			now.candidates = append(now.candidates, i.candidate)
 		}
 	}
+	slices.SortFunc(now.down, func(a, b *Candidate[T]) int { return a.load.upAt.Load().Compare(*b.load.upAt.Load()) })
+	if before != nil && before.snapshot == now.snapshot {
+		now.byID = before.byID
+	} else {
+		now.byID = sync.OnceValue(now.snapshot.byID)
+	}
 	return now
+}
+
+// byID returns the candidates of all instances.
+func (s *snapshot[T]) byID() map[registeredAs][]*Candidate[T] {
+	all := make(map[registeredAs][]*Candidate[T], len(s.items))
+	for _, i := range s.items {
+		if i.candidate != nil {
+			as := registeredAs{i.Instance.ID, millisOf(i.Instance.RegistrationTime)}
+			all[as] = append(all[as], i.candidate)
+		}
+	}
+	return all
+}
+
+// judge makes a candidate of an instance, and has the filters and weights of the program look at it.
+func (p *ServiceProvider[T]) judge(i *item[T]) {
+	i.candidate = &Candidate[T]{
+		Instance: i.Instance, identity: identity{i.Path, i.node.Stat.Czxid}, load: new(load),
+	}
+	if i.Instance.Disabled {
+		return
+	}
+	p.call(i, "a filter", func() error {
+		return usercode.Call("a filter", func() { i.passes = p.passes(i.Instance) })
+	})
+	if s, ok := p.settings.strategy.(preparing[T]); ok && i.passes {
+		p.call(i, "the weight", func() error { return s.prepare(i.candidate) })
+	}
+}
+
+// call calls code of the program for an item, and reports its error.
+func (p *ServiceProvider[T]) call(i *item[T], what string, fn func() error) {
+	err := usercode.Exited(what)
+	defer func() { // also if the goroutine ends
+		if err != nil {
+			p.cache.d.reportError("ServiceProvider", errtext.Wrap(err, "discovery", "%s", i.Path))
+		}
+	}()
+	err = fn()
 }
 
 // passes reports whether all filters let an instance pass.
