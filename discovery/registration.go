@@ -110,7 +110,7 @@ func (d *ServiceDiscovery[T]) Unregister(ctx context.Context, instance ServiceIn
 	}
 	d.mu.Unlock()
 	if r != nil {
-		err := wrap(r.node.Delete(ctx), "unregister", path)
+		err := wrap(r.node.Remove(ctx), "unregister", path)
 		d.forgetEnded(r)
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/gocurator/curator/curatortest"
@@ -27,7 +28,46 @@ func TestPickThatFailsCostsTheSameAmongManyInstances(t *testing.T) { //nolint:pa
 	}
 }
 
-func costOfFailures(t *testing.T, count int) map[string]time.Duration {
+// So does an instance that is up again.
+func TestInstanceThatIsUpAgainCostsTheSameAmongMany(t *testing.T) { //nolint:paralleltest // it measures the CPU time
+	var costs []time.Duration
+	for _, count := range []int{250, 5000} {
+		synctest.Test(t, func(t *testing.T) {
+			d := manyInstances(t, count)
+			p := d.Provider("orders", discovery.WithDownInstancePolicy[string](time.Hour, 1))
+			testclient.Must(t, p.Start(t.Context()))
+			for _, i := range p.AllInstances() {
+				p.NoteError(i)
+				time.Sleep(time.Millisecond)
+			}
+			if _, err := p.Instance(); err == nil {
+				t.Error("all are down, and one is chosen")
+			}
+			pick, err := p.Pick(t.Context()) // of the first that is up
+			testclient.Must(t, err)
+			pick.Done(nil)
+			const picks = 200
+			before := cpuTime(t)
+			for range picks {
+				time.Sleep(time.Millisecond)
+				_, err := p.Instance()
+				testclient.Must(t, err)
+			}
+			costs = append(costs, (cpuTime(t)-before)/picks)
+			if n := len(p.AllInstances()); n != picks+1 {
+				t.Errorf("%d instances are up", n)
+			}
+			testclient.Must(t, d.Close(t.Context()))
+		})
+	}
+	t.Logf("%v among 250 instances, %v among 5,000", costs[0], costs[1])
+	if costs[1] > 4*max(costs[0], 5*time.Microsecond) {
+		t.Errorf("%v among 250 instances, %v among 5,000", costs[0], costs[1])
+	}
+}
+
+// manyInstances registers instances of the service "orders".
+func manyInstances(t *testing.T, count int) *services {
 	t.Helper()
 	server := curatortest.NewServerT(t, curatortest.WithoutPort())
 	client := testclient.Connect(t, server.ConnectString(), framework.WithDialer(server.DialContext))
@@ -40,6 +80,12 @@ func costOfFailures(t *testing.T, count int) map[string]time.Duration {
 	for range count {
 		testclient.Must(t, <-done)
 	}
+	return d
+}
+
+func costOfFailures(t *testing.T, count int) map[string]time.Duration {
+	t.Helper()
+	d := manyInstances(t, count)
 	const picks = 200
 	costs := make(map[string]time.Duration)
 	for name, strategy := range map[string]discovery.Strategy[string]{
@@ -68,8 +114,7 @@ func costOfFailures(t *testing.T, count int) map[string]time.Duration {
 			costs[name+", "+way] = (cpuTime(t) - before) / (picks / 2)
 		}
 	}
-	testclient.Must(t, client.Close())
-	testclient.Must(t, server.Close())
+	testclient.Must(t, d.Close(t.Context()))
 	return costs
 }
 

@@ -292,8 +292,8 @@ func (c *ServiceCache[T]) keep(i *item[T]) {
 	at, known := c.find(i.Path)
 	if !known {
 		c.items = slices.Insert(c.items, at, i)
-	} else {
-		if before := c.items[at].candidate; before != nil && i.candidate != nil { // its data has changed
+	} else { // its data has changed: that of an earlier life is gone
+		if before := c.items[at].candidate; before != nil && i.candidate != nil {
 			i.candidate.load = before.load
 		}
 		c.items[at] = i

@@ -353,6 +353,8 @@ func TestProviderSaysWhyThereIsNoInstance(t *testing.T) {
 		_, err := s.client.Create().ForPath(s.ctx, base+"/orders/x", []byte("no instance"))
 		s.must(err)
 		s.awaitAll(p, 2)
+		_, err = p.Instance() // it sorts out the candidates before one is down
+		s.wantErr(err, discovery.ErrNoInstance)
 		for _, i := range p.AllInstances() {
 			if i.ID == "down" {
 				p.NoteError(i)

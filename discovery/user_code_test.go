@@ -9,12 +9,14 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gocurator/curator/discovery"
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/testenv"
+	"github.com/gocurator/curator/internal/testenv/testclient"
 )
 
 // strangeSerializer calls a function for each instance before it decodes it.
@@ -169,6 +171,44 @@ func TestProviderCodeThatBlocksHoldsUpItselfAlone(t *testing.T) {
 	})
 }
 
+// What has gone while code of the program looked at it does not come back, and what is registered anew takes the place
+// of its earlier life at once.
+func TestProviderCodeThatIsLateBringsBackNothing(t *testing.T) {
+	inScene(t, func(s *scene) {
+		d := s.discover(s.client)
+		s.register(d, "a")
+		s.must(s.reader.Sync().ForPath(s.ctx, "/"))
+		release, entered := make(chan struct{}), make(chan struct{}, 10)
+		p := s.provider(discovery.WithFilter(func(i order) bool {
+			if i.Payload == "slow" {
+				entered <- struct{}{}
+				<-release
+			}
+			return true
+		}))
+		gone := orders("gone", "slow")
+		s.must(d.Register(s.ctx, gone))
+		<-entered
+		s.must(d.Unregister(s.ctx, gone))
+		restore := s.other.Faults().RefuseConnects() // so that both lives are one change
+		lost := testclient.AwaitState(s.ctx, s, s.reader, framework.Suspended)
+		s.other.Faults().CutAll()
+		lost()
+		s.must(d.Unregister(s.ctx, orders("a", "")))
+		s.must(d.Register(s.ctx, orders("a", "slow")))
+		if n := len(p.AllInstances()); n != 1 {
+			t.Errorf("%d instances in the outage", n)
+		}
+		restore()
+		s.awaitAll(p, 0)
+		close(release)
+		s.awaitAll(p, 1)
+		if i := p.AllInstances()[0]; i.ID != "a" || i.Payload != "slow" {
+			t.Errorf("the instance is %+v", i)
+		}
+	})
+}
+
 // A provider, its cache and the discovery can be called from any code of the program.
 func TestProviderCodeMayCallBackIn(t *testing.T) {
 	inScene(t, func(s *scene) {
@@ -258,7 +298,7 @@ func TestProviderStrategyThatPanicsIsAnError(t *testing.T) {
 // A strategy that ends its goroutine, or blocks, holds no lock.
 func TestStickyWhoseFirstExitsOrBlocksGoesOn(t *testing.T) {
 	inScene(t, func(s *scene) {
-		s.register(s.discover(s.client), "a")
+		s.register(s.discover(s.client), "a", "b")
 		s.must(s.reader.Sync().ForPath(s.ctx, "/"))
 		var mu sync.Mutex
 		calls, release := 0, make(chan struct{})
@@ -273,6 +313,7 @@ func TestStickyWhoseFirstExitsOrBlocksGoesOn(t *testing.T) {
 					runtime.Goexit()
 				case 2:
 					<-release
+					return all[1]
 				}
 				return all[0]
 			}))))
@@ -280,8 +321,10 @@ func TestStickyWhoseFirstExitsOrBlocksGoesOn(t *testing.T) {
 		early.Go(func() { _, _ = p.Instance() })
 		early.Wait()
 		early.Go(func() {
-			_, err := p.Instance()
-			s.must(err)
+			i, err := p.Instance()
+			if s.must(err); i.ID != "a" {
+				t.Errorf("a call that was overtaken has %s", i.ID)
+			}
 		})
 		testenv.Eventually(s, func() bool {
 			mu.Lock()
@@ -308,7 +351,7 @@ func TestFiltersAndWeightsRunForChangesAlone(t *testing.T) {
 			defer mu.Unlock()
 			calls[what+" "+i.ID+" "+i.Payload]++
 		}
-		p := s.provider(discovery.WithDownInstancePolicy[string](1e9, 1),
+		p := s.provider(discovery.WithDownInstancePolicy[string](time.Second, 1),
 			discovery.WithFilter(func(i order) bool { count("filter", i); return true }),
 			discovery.WithStrategy(discovery.Weighted(func(i order) float64 { count("weight", i); return 1 })))
 		s.awaitAll(p, 3)
@@ -343,30 +386,35 @@ func TestStrategyOfTheProgramGetsThoseThatAreUp(t *testing.T) {
 	inScene(t, func(s *scene) {
 		s.register(s.discover(s.client), "a", "b", "c")
 		var seen []string
-		p := s.provider(discovery.WithDownInstancePolicy[string](3e9, 1), discovery.WithStrategy[string](strategyFunc(
+		policy := discovery.WithDownInstancePolicy[string](3*time.Second, 1)
+		p := s.provider(policy, discovery.WithStrategy[string](strategyFunc(
 			func(all []*discovery.Candidate[string]) *discovery.Candidate[string] {
-				seen = nil
+				ids := ""
 				for _, c := range all {
-					seen = append(seen, c.Instance.ID)
+					ids += c.Instance.ID
 				}
-				return all[0]
+				seen = append(seen, ids)
+				return all[len(all)-1]
 			})))
 		s.awaitAll(p, 3)
-		for _, want := range [][]string{{"a", "b", "c"}, {"b", "c"}, {"c"}} {
+		for range 3 {
 			pick, err := p.Pick(s.ctx)
 			s.must(err)
-			if diff := cmp.Diff(want, seen); diff != "" {
-				t.Errorf("candidates:\n%s", diff)
-			}
 			pick.Done(context.Canceled)
+			<-time.After(10 * time.Millisecond) // so that they are up in another order
 		}
-		_, err := p.Pick(s.ctx) // waits
+		_, err := p.Instance()
+		s.wantErr(err, discovery.ErrNoInstance)
+		if diff := cmp.Diff([]string{"abc", "ab", "a"}, seen); diff != "" {
+			t.Errorf("candidates:\n%s", diff)
+		}
+		_, err = p.Pick(s.ctx) // waits
 		s.must(err)
 		s.awaitAll(p, 3)
 		_, err = p.Pick(s.ctx)
 		s.must(err)
-		if diff := cmp.Diff([]string{"a", "b", "c"}, seen); diff != "" {
-			t.Errorf("candidates:\n%s", diff)
+		if got := seen[len(seen)-1]; got != "abc" {
+			t.Errorf("the candidates are %s when all are up", got)
 		}
 	})
 }
@@ -384,7 +432,7 @@ func TestProviderInstanceThatIsDownIsNotChosen(t *testing.T) {
 				for n := range 40 {
 					s.register(d, fmt.Sprint(n))
 				}
-				p := s.provider(discovery.WithStrategy(strategy), discovery.WithDownInstancePolicy[string](3e9, 1))
+				p := s.provider(discovery.WithStrategy(strategy), discovery.WithDownInstancePolicy[string](3*time.Second, 1))
 				s.awaitAll(p, 40)
 				failed := make(map[string]bool)
 				for range 40 {
