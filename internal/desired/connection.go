@@ -40,11 +40,12 @@ const noSession = -1
 type parent struct {
 	path      string
 	watcher   *callbacks.Watcher // of the recursive watch
-	count     int                // of its desired nodes
+	nodes     map[*Node]struct{} // its desired nodes
 	watching  bool               // a recursive watch is set in this session
 	asked     bool               // it is requested
 	unwatched bool               // the servers refuse the watch: its nodes have one-shot watches
 	creating  bool               // it is being created
+	waiting   []*Node            // nodes below that wait for its creation, or for what comes of the desired node at path
 }
 
 // parentOf returns the parent of a path. The caller holds mu.
@@ -52,7 +53,7 @@ func (r *Reconciler) parentOf(path string) *parent {
 	above := zkpath.Parent(path)
 	p := r.parents[above]
 	if p == nil {
-		p = &parent{path: above, watcher: r.shared}
+		p = &parent{path: above, watcher: r.shared, nodes: make(map[*Node]struct{})}
 		r.parents[above] = p
 	}
 	return p
@@ -61,7 +62,7 @@ func (r *Reconciler) parentOf(path string) *parent {
 // leave takes a node from its parent, and removes the watches that nobody needs. The caller holds mu.
 func (r *Reconciler) leave(n *Node) {
 	p := n.parent
-	if p.count--; p.count == 0 {
+	if delete(p.nodes, n); len(p.nodes) == 0 {
 		delete(r.parents, p.path)
 		if (p.watching || p.asked) && !r.closed {
 			r.unwatch(p.watcher, p.path)
@@ -92,7 +93,7 @@ func (r *Reconciler) unwatch(w *callbacks.Watcher, path string) {
 
 // sharesWatch reports whether the nodes of a parent have a recursive watch. The caller holds mu.
 func (r *Reconciler) sharesWatch(p *parent) bool {
-	return !r.oneShot && !p.unwatched && (p.count >= manyNodes || p.watching || p.asked)
+	return !r.oneShot && !p.unwatched && (len(p.nodes) >= manyNodes || p.watching || p.asked)
 }
 
 // connect begins to send on a new connection. In a new session no watch is set and no node is ours. In the same session
@@ -113,6 +114,8 @@ func (r *Reconciler) connect() {
 	r.flight, r.syncing = flight, false
 	for _, p := range r.parents {
 		p.asked, p.creating = false, false
+		r.resume(p)
+		r.wantWatch(p)
 	}
 	for n := range r.nodes {
 		// A write that waits for the connection may meet the node of another program, with the same version as ours.
@@ -126,6 +129,7 @@ func (r *Reconciler) connect() {
 func (r *Reconciler) sessionLost() {
 	for _, p := range r.parents {
 		p.watching = false
+		r.wantWatch(p)
 	}
 	for n := range r.nodes {
 		n.watched = false
@@ -185,10 +189,9 @@ func (r *Reconciler) watchRemoved(path string) {
 // unwatched looks at the nodes of a parent whose recursive watch is not set. The caller holds mu.
 func (r *Reconciler) unwatched(p *parent) {
 	p.watching, p.asked = false, false
-	for n := range r.nodes {
-		if n.parent == p {
-			r.want(n, look)
-		}
+	r.wantWatch(p)
+	for n := range p.nodes {
+		r.want(n, look)
 	}
 }
 
@@ -226,10 +229,19 @@ func (r *Reconciler) sync() (sends []func()) {
 	}}
 }
 
+// wantWatch has the recursive watch of a parent requested, if its nodes share one that is not set. A client may have as
+// many parents as nodes, so a plan does not search them. The caller holds mu.
+func (r *Reconciler) wantWatch(p *parent) {
+	if !p.asked && !p.watching && r.sharesWatch(p) {
+		r.toWatch = append(r.toWatch, p)
+	}
+}
+
 // watch requests the recursive watches that are not set. They are sent before the reads. The caller holds mu.
 func (r *Reconciler) watch(sends []func()) []func() {
-	flight := r.flight
-	for _, p := range r.parents {
+	flight, parents := r.flight, r.toWatch
+	r.toWatch = nil
+	for _, p := range parents {
 		if p.asked || p.watching || !r.sharesWatch(p) {
 			continue
 		}
@@ -248,7 +260,7 @@ func (r *Reconciler) watchAnswered(flight pipeline, p *parent, err error) {
 	case flight != r.flight:
 	case err == nil:
 		p.watching, p.asked = true, false
-		if p.count == 0 { // left meanwhile
+		if len(p.nodes) == 0 { // left meanwhile
 			r.unwatch(p.watcher, p.path)
 		}
 	case errors.Is(err, framework.ErrUnimplemented):

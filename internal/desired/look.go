@@ -244,7 +244,7 @@ func (r *Reconciler) find(n *Node) (send func()) {
 	r.begin(n)
 	prefix := zkpath.Node(n.path)
 	listed := func(ev callbacks.Event) {
-		n.busy = false
+		r.ended(n)
 		if n.isGone() {
 			return
 		}
@@ -277,7 +277,7 @@ func (r *Reconciler) find(n *Node) (send func()) {
 // identify reads the nodes that a create without an answer may have created, one after the other.
 func (r *Reconciler) identify(flight pipeline, n *Node, paths []string) {
 	r.submit(flight, r.client.GetData(), paths[0], func(ev callbacks.Event) {
-		n.busy = false
+		r.ended(n)
 		rest := paths[1:]
 		switch {
 		case n.isGone():

@@ -73,11 +73,12 @@ type Node struct {
 	watcher   *callbacks.Watcher // of the one-shot watch; nil before the first
 	watched   bool               // a one-shot watch is set in this session
 	action    action
-	queued    bool
-	busy      bool // a request is under way
-	preparing bool // providers of the program are called for its next write
+	queued    place
+	awaits    *parent // where it waits behind a parent
+	busy      bool    // a request is under way
+	preparing bool    // providers of the program are called for its next write
 	prepared  *planned
-	again     bool // look again after that
+	again     bool // look again after the request
 	alone     bool // write it in a transaction of its own
 	hold      int  // number of the read that a write waits for, so that writes travel together
 	rounds    int  // writes of the data of roundsOf since roundsFrom
@@ -325,6 +326,7 @@ func (r *Reconciler) forget(n *Node, err error) {
 	if r.byPath[n.path] == n {
 		delete(r.byPath, n.path)
 	}
+	r.resumeBelow(n)
 	n.goneErr, n.action = err, nothing
 	close(n.gone)
 	n.notify(Event{})

@@ -38,6 +38,7 @@ func (r *Reconciler) prepare(n *Node) (send func()) {
 	prepared := func(err error) {
 		r.locked(func() {
 			n.preparing = false
+			r.resumeBelow(n)
 			if n.isGone() {
 				return
 			}

@@ -1,9 +1,9 @@
 package desired
 
 import (
+	"math/bits"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -23,13 +23,18 @@ const (
 
 // queue is the part of a reconciler with what has to be sent.
 type queue struct {
-	todo    []*Node // those with an action
-	reads   int     // requests that were sent so far
-	answers int     // those of them that have ended
-	writing int     // transactions under way
-	paused  bool    // nothing is sent until due
+	toRead  []*Node // those with an action, by its kind when they came
+	toWrite []*Node
+	held    []*Node // those of toWrite that go first
+	toWatch []*parent
+	reads   int  // requests that were sent so far
+	answers int  // those of them that have ended
+	until   int  // number of the read that the nodes in held wait for
+	writing int  // transactions under way
+	paused  bool // nothing is sent until due
 	due     time.Time
 	later   []func() // requests to send next
+	steps   int      // nodes at which plans have looked so far, for tests
 
 	slowLook time.Time // of the next read of all nodes
 }
@@ -57,18 +62,50 @@ func (r *Reconciler) want(n *Node, a action) {
 	r.enqueue(n)
 }
 
-// enqueue puts a node with an action into the queue. The caller holds mu.
+// place is the queue in which a node with an action is. What is left of it in another one does not count.
+type place uint8
+
+const (
+	nowhere place = iota
+	inReads
+	inWrites
+	behindParent // in the list of a parent
+)
+
+// enqueue puts a node with an action into the queue of its kind. The caller holds mu.
 func (r *Reconciler) enqueue(n *Node) {
-	if n.action != nothing && !n.queued && !n.busy {
-		n.queued = true
-		r.todo = append(r.todo, n)
+	switch isRead := n.action == look || n.action == find; {
+	case n.action == nothing || n.busy:
+	case isRead && n.queued != inReads:
+		n.queued, r.toRead = inReads, append(r.toRead, n)
+	case !isRead && n.queued != inWrites && (n.queued != behindParent || n.action != create):
+		n.queued, r.toWrite = inWrites, append(r.toWrite, n)
 	}
 }
+
+// first returns the first node of a queue, nil if it is empty. The caller holds mu.
+func (r *Reconciler) first(queue *[]*Node, at place) *Node {
+	for ; len(*queue) > 0; drop(queue) {
+		r.steps++
+		n := (*queue)[0]
+		switch {
+		case n.queued != at:
+		case n.busy || n.action == nothing || n.isGone():
+			n.queued = nowhere
+		default:
+			return n
+		}
+	}
+	return nil
+}
+
+// drop takes the first node out of a queue.
+func drop(queue *[]*Node) { (*queue)[0], *queue = nil, (*queue)[1:] }
 
 // answered ends the request of a node, and reports whether its answer counts: if not, the node is looked at again. The
 // caller holds mu.
 func (r *Reconciler) answered(n *Node) (counts bool) {
-	n.busy = false
+	r.ended(n)
 	if n.isGone() {
 		return false
 	}
@@ -78,6 +115,12 @@ func (r *Reconciler) answered(n *Node) (counts bool) {
 		return false
 	}
 	return true
+}
+
+// ended notes that the request of a node has ended, for which nodes below it may wait. The caller holds mu.
+func (r *Reconciler) ended(n *Node) {
+	n.busy = false
+	r.resumeBelow(n)
 }
 
 // wakeAt has the goroutine look at the pauses of the nodes at that time. The caller holds mu.
@@ -96,6 +139,7 @@ func (r *Reconciler) pauseOver(now time.Time) {
 	}
 	r.wakeAt(r.slowLook)
 	for n := range r.nodes {
+		r.steps++
 		switch {
 		case isSlow && n.present && !n.removing && n.action == nothing && !n.busy && n.spec.Touch == 0:
 			n.retryAt, n.blind = time.Time{}, false // by now it may be readable
@@ -116,7 +160,7 @@ func (r *Reconciler) pauseOver(now time.Time) {
 // pause looks at the node again after a pause, which grows with each. The caller holds mu.
 func (r *Reconciler) pause(n *Node) {
 	n.action = nothing
-	n.retryAt = time.Now().Add(pauseAfter(n.failures))
+	n.retryAt = r.after(pauseAfter(n.failures))
 	n.failures++
 	r.wakeAt(n.retryAt)
 }
@@ -131,6 +175,13 @@ func (r *Reconciler) refuse(n *Node, err error) {
 		n.notify(Event{}) // those who have asked again
 	}
 	r.pause(n)
+}
+
+// after returns the end of a pause, a 32nd earlier at most. The pauses of many nodes end together, because all nodes are
+// looked at behind each end.
+func (r *Reconciler) after(pause time.Duration) time.Time {
+	step := time.Duration(1) << max(bits.Len64(uint64(pause/32))-1, 0)
+	return r.born.Add((time.Since(r.born) + pause).Truncate(step))
 }
 
 // pauseAfter returns a pause, with jitter. failures counts the pauses before.
@@ -154,6 +205,7 @@ const (
 	maxReading    = 4
 	maxLooking    = 100 // single reads under way
 	maxWriting    = 2
+	maxBatches    = 8 // that are filled at once
 	maxRounds     = 8 // writes of the same data to a node in a second
 )
 
@@ -169,54 +221,65 @@ func (r *Reconciler) plan(now time.Time) (sends []func()) {
 		return r.sync()
 	}
 	sends, r.later = r.watch(r.later), nil
-	todo := r.todo
-	r.todo = nil
-	var writes batches
-	var reads, ready []*Node
-	for _, n := range todo {
-		n.queued = false
+	return r.planWrites(r.planReads(sends))
+}
+
+// planReads adds the reads that may be sent now. It looks at no more nodes than it reads: thousands may wait. The
+// caller holds mu.
+func (r *Reconciler) planReads(sends []func()) []func() {
+	var reads []*Node // with one request
+	for r.reads-r.answers < maxLooking {
+		n := r.first(&r.toRead, inReads)
+		if n == nil {
+			break
+		}
+		isOne := n.action == find || n.blind || !r.sharesWatch(n.parent)
+		if !isOne && len(reads) == 0 && r.reads-r.answers >= maxReading {
+			break
+		}
+		drop(&r.toRead)
+		n.queued = nowhere
 		switch {
-		case n.busy || n.action == nothing || n.isGone():
-			continue
 		case n.action == find:
 			sends = append(sends, r.find(n))
-			continue
-		case n.action == look && (!r.sharesWatch(n.parent) || n.blind):
-			if r.reads-r.answers < maxLooking {
-				sends = append(sends, r.lookOne(n))
-				continue
+		case isOne:
+			sends = append(sends, r.lookOne(n))
+		default:
+			if reads = append(reads, n); len(reads) == maxOperations {
+				sends, reads = append(sends, r.lookMany(reads)), nil
 			}
-		case n.action == look:
-			if r.reads-r.answers < maxReading {
-				if reads = append(reads, n); len(reads) == maxOperations {
-					sends = append(sends, r.lookMany(reads))
-					reads = nil
-				}
-				continue
-			}
-		case n.preparing && n.action != remove: // it comes back behind that
-			continue
-		case r.awaitsParents(n):
-		case n.calls && n.action != remove && !n.isPrepared():
-			sends = append(sends, r.prepare(n))
-			continue
-		case r.writing < maxWriting:
-			ready = append(ready, n)
-			continue
-		}
-		r.enqueue(n) // it has to wait
-	}
-	// A node follows the one above it at once, so that both travel together, and no create meets a missing parent.
-	slices.SortFunc(ready, func(a, b *Node) int { return strings.Compare(a.path, b.path) })
-	for _, n := range ready {
-		if r.writing >= maxWriting {
-			r.enqueue(n)
-		} else if full := writes.add(n); full != nil {
-			sends = append(sends, r.write(full))
 		}
 	}
 	if len(reads) > 0 {
 		sends = append(sends, r.lookMany(reads))
+	}
+	return sends
+}
+
+// planWrites adds the transactions that may be sent now, and the calls of providers before those. It looks at few more
+// nodes than it writes. The caller holds mu.
+func (r *Reconciler) planWrites(sends []func()) []func() {
+	if r.answers < r.until && len(r.held)+len(r.toWrite) < maxOperations {
+		return sends
+	}
+	var writes batches
+	held := r.held
+	r.held, r.until = nil, 0
+	for r.writing < maxWriting && len(writes.list) < maxBatches {
+		n := r.nextWrite(&held)
+		if n == nil {
+			break
+		}
+		switch {
+		case n.preparing && n.action != remove: // it comes back behind that
+		case r.awaitsParents(n):
+		case n.calls && n.action != remove && !n.isPrepared():
+			sends = append(sends, r.prepare(n))
+		default:
+			if full := writes.add(n); full != nil {
+				sends = append(sends, r.write(full))
+			}
+		}
 	}
 	for _, b := range writes.list {
 		waits := slices.ContainsFunc(b.nodes, func(n *Node) bool { return n.hold > r.answers })
@@ -225,10 +288,35 @@ func (r *Reconciler) plan(now time.Time) (sends []func()) {
 			continue
 		}
 		for _, n := range b.nodes {
-			r.enqueue(n)
+			n.queued, r.held, r.until = inWrites, append(r.held, n), max(r.until, n.hold)
 		}
 	}
+	r.held = append(r.held, held...)
 	return sends
+}
+
+// nextWrite takes the next node to be written out of held, or else of the queue. A node that is to be created follows
+// the one above it at once, so that both travel together, and no create meets a missing parent. The caller holds mu.
+func (r *Reconciler) nextWrite(held *[]*Node) *Node {
+	queue := held
+	n := r.first(queue, inWrites)
+	if n == nil {
+		queue = &r.toWrite
+		n = r.first(queue, inWrites)
+	}
+	if n == nil {
+		return nil
+	}
+	for above := n; above != nil && above.action == create; above = r.byPath[above.parent.path] {
+		if above.queued == inWrites {
+			n = above
+		}
+	}
+	if n == (*queue)[0] {
+		drop(queue)
+	}
+	n.queued = nowhere
+	return n
 }
 
 // begin notes that a request of the node is under way. The caller holds mu.

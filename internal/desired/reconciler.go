@@ -55,6 +55,7 @@ type Reconciler struct {
 	ctx    context.Context   // of the requests; ends with the client
 	cancel context.CancelFunc
 	wake   chan struct{} // receives one element after something has changed
+	born   time.Time     // from which on the ends of pauses are counted
 
 	mu       sync.Mutex
 	closed   bool
@@ -79,7 +80,7 @@ func Of(client *framework.Client) *Reconciler {
 
 func newReconciler(client *framework.Client) *Reconciler {
 	r := &Reconciler{
-		client: waitqueue.ForLibrary(client).UsingNamespace(""), wake: make(chan struct{}, 1),
+		client: waitqueue.ForLibrary(client).UsingNamespace(""), wake: make(chan struct{}, 1), born: time.Now(),
 		nodes: make(map[*Node]struct{}), byPath: make(map[string]*Node), parents: make(map[string]*parent),
 		sessions: make(map[int64]bool),
 	}
@@ -130,7 +131,8 @@ func (r *Reconciler) AddAll(specs []Spec, onEvent func(i int, ev Event)) ([]*Nod
 func (r *Reconciler) add(n *Node) {
 	r.nodes[n] = struct{}{}
 	n.parent = r.parentOf(n.path)
-	n.parent.count++
+	n.parent.nodes[n] = struct{}{}
+	r.wantWatch(n.parent)
 	if n.named {
 		if other := r.byPath[n.path]; other != nil { // what it has created, and is about to delete, is for the new one
 			n.claimed = other.claimed
@@ -207,7 +209,8 @@ func (r *Reconciler) run(before, done chan struct{}) {
 		}
 		r.mu.Lock()
 		if r.closed || len(r.nodes) == 0 {
-			r.running, r.flight, r.todo, r.later, r.due, r.paused = false, nil, nil, nil, time.Time{}, false
+			r.running, r.flight, r.due, r.paused = false, nil, time.Time{}, false
+			r.toRead, r.toWrite, r.held, r.toWatch, r.later = nil, nil, nil, nil, nil
 			r.mu.Unlock()
 			return
 		}

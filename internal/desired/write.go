@@ -182,6 +182,9 @@ func (r *Reconciler) written(flight pipeline, session int64, writes []planned, o
 			w.n.alone = failed < 0
 			if r.answered(w.n) {
 				r.want(w.n, w.action)
+				if w.action == create && errors.Is(reason, zk.ErrNoNode) && !w.n.spec.WithoutParents && r.above(w.n) == nil {
+					r.createParent(w.n) // it may be missing, too: not one transaction for each
+				}
 			}
 		}
 	}
@@ -221,12 +224,12 @@ func (r *Reconciler) tryLater(w *planned) {
 func (r *Reconciler) wrote(w *planned, session int64, results []callbacks.OperationResult) {
 	n := w.n
 	if n.isGone() {
-		n.busy = false
+		r.ended(n)
 		return
 	}
 	n.action = nothing
 	if n.spec.Touch > 0 {
-		n.touchAt = time.Now().Add(n.spec.Touch)
+		n.touchAt = r.after(n.spec.Touch)
 	}
 	switch w.action {
 	case create:
@@ -237,7 +240,7 @@ func (r *Reconciler) wrote(w *planned, session int64, results []callbacks.Operat
 	case replace:
 		n.owner, n.version, n.known = session, 0, true
 	case remove:
-		n.busy = false
+		r.ended(n)
 		r.forget(n, nil)
 		return
 	default:
@@ -296,28 +299,29 @@ func (r *Reconciler) parentMissing(n *Node, err error) {
 		return
 	}
 	r.want(n, create)
-	p := n.parent
-	if p.creating {
+	r.createParent(n)
+}
+
+// createParent creates the parent of a node, unless that is under way. The caller holds mu.
+func (r *Reconciler) createParent(n *Node) {
+	p, flight := n.parent, r.flight
+	if p.creating || flight == nil {
 		return
 	}
 	p.creating = true
-	flight := r.flight
-	if flight == nil {
-		p.creating = false
-		return
-	}
 	answered := func(ev callbacks.Event) {
-		p.creating = p.creating && flight != r.flight
+		if flight != r.flight { // the next connection has looked again
+			return
+		}
+		p.creating = false
 		switch {
 		case ev.Err == nil:
 		case isTransient(ev.Err):
-			if flight == r.flight {
-				r.interruptedBy(ev.Err)
-			}
+			r.interruptedBy(ev.Err)
 		default:
-			for n := range r.nodes {
+			for _, n := range p.waiting {
 				switch {
-				case n.parent != p || n.action != create || n.busy:
+				case n.awaits != p || n.queued != behindParent || n.parent != p || n.action != create:
 				case waitqueue.IsPassing(ev.Err):
 					r.pause(n)
 				default:
@@ -325,6 +329,7 @@ func (r *Reconciler) parentMissing(n *Node, err error) {
 				}
 			}
 		}
+		r.resume(p)
 	}
 	send := func() {
 		above := zkpath.Join(zkpath.Parent(n.spec.Path), "x")
@@ -346,8 +351,9 @@ func (r *Reconciler) parentIsThere(above *Node) {
 	if p == nil {
 		return
 	}
-	for n := range r.nodes {
-		if n.parent == p && !n.present && !n.retryAt.IsZero() {
+	for n := range p.nodes {
+		r.steps++
+		if !n.present && !n.retryAt.IsZero() {
 			n.retryAt, n.failures = time.Time{}, 0
 			r.want(n, look)
 		}
@@ -380,20 +386,47 @@ func (r *Reconciler) awaitAbove(n, above *Node) {
 	}
 }
 
-// awaitsParents reports whether a parent of n, which is to be created, is still being created. The caller holds mu.
+// awaitsParents reports whether n, which is to be created, has to wait for the creation of a parent, or for what comes
+// of the desired node above it. If so, it waits in the list of that parent. The caller holds mu.
 func (r *Reconciler) awaitsParents(n *Node) bool {
-	for ; n != nil && n.action == create; n = r.above(n) {
-		above := r.byPath[n.parent.path]
+	for below := n; below != nil && below.action == create; below = r.byPath[below.parent.path] {
+		p, above := below.parent, r.byPath[below.parent.path]
 		switch {
-		case n.parent.creating:
+		case p.creating, above != nil && above.isUnderWay():
+			n.queued, n.awaits = behindParent, p
+			p.waiting = append(p.waiting, n)
 			return true
-		case above == nil || above.present || above.removing: // if it is missing, the create shows that
-		case above.busy || above.action == look || above.action == find:
-			return true
+		case above != nil && (above.present || above.removing): // if it is missing, the create shows that
+			return false
 		}
 	}
 	return false
 }
+
+// isUnderWay reports whether a request or a provider is to show what comes of a missing node. The caller holds mu.
+func (n *Node) isUnderWay() bool {
+	return !n.present && !n.removing && (n.busy || n.preparing || n.action == look || n.action == find)
+}
+
+// resume has the nodes that wait behind a parent, or nil, planned again. Those that have to wait longer come back. The
+// caller holds mu.
+func (r *Reconciler) resume(p *parent) {
+	if p == nil {
+		return
+	}
+	waiting := p.waiting
+	p.waiting = nil
+	for _, n := range waiting {
+		r.steps++
+		if n.queued == behindParent && n.awaits == p {
+			n.queued = nowhere
+			r.enqueue(n)
+		}
+	}
+}
+
+// resumeBelow is resume for the nodes that wait for what comes of a desired node. The caller holds mu.
+func (r *Reconciler) resumeBelow(n *Node) { r.resume(r.parents[n.path]) }
 
 // submitReads sends a multiRead.
 func (r *Reconciler) submitReads(flight pipeline, reads []builders.Read, answered func(callbacks.Event)) {
@@ -409,6 +442,7 @@ func (r *Reconciler) submitReads(flight pipeline, reads []builders.Read, answere
 func (r *Reconciler) remove(n *Node) {
 	n.removing, n.retryAt, n.failures, n.rounds = true, time.Time{}, 0, 0
 	n.setErr(nil)
+	r.resumeBelow(n)
 	switch {
 	case n.spec.Keep, !n.claimed && !n.busy && !n.uncertain:
 		r.forget(n, nil)
