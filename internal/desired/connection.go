@@ -118,6 +118,9 @@ func (r *Reconciler) connect() {
 		r.wantWatch(p)
 	}
 	for n := range r.nodes {
+		if n.hangUps >= maxHangUps && !n.retryAt.IsZero() { // it would end this connection, too
+			continue
+		}
 		// A write that waits for the connection may meet the node of another program, with the same version as ours.
 		if !n.watched || r.sharesWatch(n.parent) || n.action != nothing {
 			r.want(n, look)

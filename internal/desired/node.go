@@ -10,7 +10,6 @@ import (
 	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/callbacks"
 	"github.com/gocurator/curator/framework"
-	"github.com/gocurator/curator/internal/errtext"
 	"github.com/gocurator/curator/internal/hook"
 	"github.com/gocurator/curator/internal/report"
 	"github.com/gocurator/curator/internal/usercode"
@@ -65,6 +64,8 @@ type Node struct {
 	claimed   bool   // the node may exist because we have created or adopted it
 	inherits  bool   // a node before this one, of another kind, is still to be deleted
 	uncertain bool   // a create has no answer
+	lost      error  // why the last write of the data had no answer; nil once the node is right
+	hangUps   int    // how often the connection was lost with this write alone under way
 	sent      []byte // the data of that create, of a sequential node
 	owner     int64
 	version   int32 // of the node; valid while known
@@ -149,6 +150,7 @@ func (n *Node) Set(data []byte) (change int) {
 	defer n.r.mu.Unlock()
 	n.data = append([]byte{}, data...)
 	n.gen++
+	n.lost, n.hangUps = nil, 0
 	switch {
 	case n.removing || n.isGone():
 	case n.err != nil: // the servers are asked again
@@ -170,7 +172,7 @@ func (n *Node) Set(data []byte) (change int) {
 
 // AwaitWritten waits until the node has had the data of a change, or of a later one. It fails with the reason if the
 // node is refused from then on, and with framework.ErrClosed if it is removed. The error of ctx is joined with the
-// reason of an earlier refusal.
+// reason of an earlier refusal, of a lost write, or for which there is no connection.
 func (n *Node) AwaitWritten(ctx context.Context, change int) error {
 	return n.await(ctx, change, false)
 }
@@ -199,13 +201,13 @@ func (n *Node) await(ctx context.Context, change int, foreign bool) error {
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return errtext.Join(n.endOf(ctx), err)
+			return n.endOf(ctx, err)
 		}
 	}
 }
 
 // AwaitCreated waits until the node is present for the first time. The error of ctx is joined with the reason for which
-// the node cannot be there.
+// the node cannot be there, or for which there is no connection.
 func (n *Node) AwaitCreated(ctx context.Context) error {
 	select {
 	case <-n.created:
@@ -218,13 +220,8 @@ func (n *Node) AwaitCreated(ctx context.Context) error {
 	case <-n.gone:
 		return framework.ErrClosed // one that was deleted was created before
 	case <-ctx.Done():
-		return errtext.Join(n.endOf(ctx), n.State().Err)
+		return n.endOf(ctx, n.State().Err)
 	}
-}
-
-// endOf returns the error of ctx, which has ended, with the reason for a missing connection.
-func (n *Node) endOf(ctx context.Context) error {
-	return errtext.Wrap(hook.EndOf(ctx, n.r.client), "curator", "")
 }
 
 // Remove makes the node undesired and waits until it is deleted if it is ours, or left if it is to be kept. ctx bounds
@@ -361,7 +358,7 @@ func reason(err error) (text string) {
 // isRight notes that the node is as desired. change is the number of its data. The caller holds r.mu.
 func (r *Reconciler) isRight(n *Node, change int) {
 	n.claimed, n.uncertain, n.alone, n.tried, n.failures, n.retryAt = true, false, false, false, 0, time.Time{}
-	n.inherits = false
+	n.inherits, n.lost, n.hangUps = false, nil, 0
 	n.setErr(nil)
 	n.written = max(n.written, change)
 	var ev Event

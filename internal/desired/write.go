@@ -167,6 +167,7 @@ func (r *Reconciler) written(flight pipeline, session int64, writes []planned, o
 	if failed < 0 && len(writes) == 1 {
 		failed = 0
 	}
+	r.suspect(writes, ev.Err)
 	for i := range writes {
 		w := &writes[i]
 		switch {
@@ -203,7 +204,12 @@ func (r *Reconciler) unanswered(w *planned, err error) {
 			n.sent = w.data
 		}
 	}
-	if !r.answered(n) {
+	counts := r.answered(n)
+	if err := n.hangUp(err); err != nil && w.change == n.gen && !n.isGone() { // also behind the next connection
+		r.refuse(n, err)
+		return
+	}
+	if !counts {
 		return
 	}
 	if errors.Is(err, framework.ErrNotReadOnly) { // the next connection looks again
