@@ -2,12 +2,16 @@ package discovery_test
 
 import (
 	"context"
+	"errors"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gocurator/curator/callbacks"
 	"github.com/gocurator/curator/discovery"
 	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/internal/testenv"
 )
 
 // What waits for a service ends with the client.
@@ -79,6 +83,45 @@ func TestCacheAndProviderEndWithTheirClient(t *testing.T) {
 		s.must(c.Close())
 		if got := c.Instances(); len(got) > 0 {
 			t.Errorf("the instances behind Close: %v", got)
+		}
+	})
+}
+
+// The end of the client does not stand in line behind the callbacks of the program.
+func TestProviderEndsWithItsClientBehindACallbackThatBlocks(t *testing.T) {
+	inScene(t, func(s *scene) {
+		p := s.discover(s.reader).Provider("none")
+		s.must(p.Start(s.ctx))
+		entered, release, closed := make(chan struct{}), make(chan struct{}), make(chan error)
+		s.must(s.reader.CheckExists().InBackground(func(context.Context, callbacks.Event) {
+			close(entered)
+			<-release
+		}).ForPath(s.ctx, "/"))
+		<-entered
+		picked := make(chan error)
+		go func() {
+			_, err := p.Pick(s.ctx)
+			picked <- err
+		}()
+		go func() { closed <- s.reader.Close() }()
+		s.wantErr(<-picked, framework.ErrClosed)
+		close(release)
+		s.must(<-closed)
+	})
+}
+
+// A wait for an instance names the reason of an outage.
+func TestPickInAnOutageNamesItsReason(t *testing.T) {
+	inScene(t, func(s *scene) {
+		p := s.discover(s.client).Provider("none")
+		s.must(p.Start(s.ctx))
+		defer s.outage()()
+		testenv.Eventually(s, func() bool {
+			return errors.Is(s.client.BlockUntilConnected(s.ended()), syscall.ECONNREFUSED)
+		}, "a connect is refused")
+		_, err := p.Pick(s.ended())
+		for _, want := range []error{context.Canceled, syscall.ECONNREFUSED, discovery.ErrNoInstance} {
+			s.wantErr(err, want)
 		}
 	})
 }

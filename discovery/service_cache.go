@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/gocurator/curator/callbacks"
-	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/errtext"
 	"github.com/gocurator/curator/internal/hook"
 	"github.com/gocurator/curator/internal/listeners"
@@ -111,7 +110,9 @@ func (c *ServiceCache[T]) Start(ctx context.Context) error {
 	c.changedAt.Store(time.Now().UnixNano())
 	context.AfterFunc(c.listening, c.report.Observe(c.state))
 	c.started.Store(true)
-	context.AfterFunc(c.listening, afterClient(c.d.client, func() { c.end(framework.ErrClosed) }))
+	closing := hook.Closing(c.d.client)
+	stop := context.AfterFunc(closing, func() { c.end(context.Cause(closing)) })
+	context.AfterFunc(c.listening, func() { stop() })
 	return c.await(ctx, c.cache.Ready)
 }
 

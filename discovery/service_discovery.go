@@ -11,10 +11,10 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"github.com/gocurator/curator/callbacks"
 	"github.com/gocurator/curator/codec"
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/errtext"
+	"github.com/gocurator/curator/internal/hook"
 	"github.com/gocurator/curator/internal/waitqueue"
 	"github.com/gocurator/curator/zkpath"
 )
@@ -85,7 +85,7 @@ func (d *ServiceDiscovery[T]) Start() error {
 		return ErrClosed
 	case d.started:
 		return ErrStarted
-	case d.client.State() == framework.Stopped:
+	case hook.Closing(d.client).Err() != nil:
 		return errtext.Wrap(framework.ErrClosed, "discovery", "start")
 	}
 	d.started = true
@@ -147,24 +147,11 @@ func (d *ServiceDiscovery[T]) give(c closer) error {
 	if err := d.isRunning(); err != nil {
 		return err
 	}
-	if d.client.State() == framework.Stopped {
+	if hook.Closing(d.client).Err() != nil {
 		return errtext.Wrap(framework.ErrClosed, "discovery", "start")
 	}
 	d.given[c] = struct{}{}
 	return nil
-}
-
-// afterClient calls fn when the client is closed. stop takes that back.
-func afterClient(client *framework.Client, fn func()) (stop func()) {
-	stop = client.AddCuratorListener(func(_ context.Context, ev callbacks.Event) {
-		if ev.Type == callbacks.Closing {
-			fn()
-		}
-	})
-	if client.State() == framework.Stopped { // it has called the listeners
-		fn()
-	}
-	return stop
 }
 
 // takeBack forgets what has been closed.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/errtext"
+	"github.com/gocurator/curator/internal/hook"
 	"github.com/gocurator/curator/internal/report"
 	"github.com/gocurator/curator/internal/usercode"
 )
@@ -163,7 +164,8 @@ func (k Pick[T]) Done(err error) {
 }
 
 // Pick returns an instance and counts it as in flight until its Done is called. It waits until there is one. ctx bounds
-// the wait: the error is that of ctx, joined with [ErrNoInstance]. Not in Java.
+// the wait: the error is that of ctx, with the reason for a missing connection, joined with [ErrNoInstance]. Not in
+// Java.
 func (p *ServiceProvider[T]) Pick(ctx context.Context) (Pick[T], error) {
 	for {
 		c, err := p.choose()
@@ -200,7 +202,7 @@ func (p *ServiceProvider[T]) await(ctx context.Context, changed <-chan struct{})
 	case <-up:
 		return nil
 	case <-ctx.Done():
-		return errtext.Join(ctx.Err(), p.none())
+		return errtext.Join(hook.EndOf(ctx, p.cache.d.client), p.none())
 	}
 }
 
