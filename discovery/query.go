@@ -9,6 +9,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/gocurator/curator/builders"
+	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/errtext"
 	"github.com/gocurator/curator/internal/hook"
 	"github.com/gocurator/curator/internal/usercode"
@@ -23,7 +24,7 @@ type Entry[T any] struct {
 }
 
 // Names returns the names of the services, sorted. ctx bounds the request. It is empty if the base path does not
-// exist. Of a name that is a path, it has the first node, as in Java. In Java: queryForNames, which throws without a
+// exist; a chroot that does not is [framework.ErrNoChroot], for all calls that read. Of a name that is a path, it has the first node, as in Java. In Java: queryForNames, which throws without a
 // base path.
 func (d *ServiceDiscovery[T]) Names(ctx context.Context) ([]string, error) {
 	names, err := d.children(ctx, d.basePath)
@@ -103,7 +104,7 @@ func (d *ServiceDiscovery[T]) Instance(ctx context.Context, name, id string) (Se
 		}
 	}
 	path = zkpath.Join(d.servicePath(name), id)
-	if errors.Is(err, zk.ErrNoNode) {
+	if errors.Is(err, zk.ErrNoNode) && !errors.Is(err, framework.ErrNoChroot) {
 		return none, errtext.Wrap(ErrNoInstance, "discovery", "%s", path)
 	}
 	return none, wrap(err, "instance", path)
@@ -156,7 +157,8 @@ func isNumber(s string) bool {
 	return len(s) >= 10 && strings.Trim(s[1:], "0123456789") == "" && strings.ContainsAny(s[:1], "-0123456789")
 }
 
-// children returns the names of the children of a node, sorted, and none if it does not exist.
+// children returns the names of the children of a node, sorted, and none if it does not exist. A missing chroot is an
+// error.
 func (d *ServiceDiscovery[T]) children(ctx context.Context, path string) ([]string, error) {
 	d.mu.Lock()
 	err := d.isRunning()
@@ -166,10 +168,19 @@ func (d *ServiceDiscovery[T]) children(ctx context.Context, path string) ([]stri
 	}
 	names, err := d.client.GetChildren().ForPath(ctx, path)
 	if errors.Is(err, zk.ErrNoNode) {
-		return nil, nil
+		return nil, d.chrootError(ctx)
 	}
 	slices.Sort(names)
 	return names, err
+}
+
+// chrootError returns the error of a chroot that does not exist, which is why no other node does, or nil.
+func (d *ServiceDiscovery[T]) chrootError(ctx context.Context) error {
+	_, err := d.client.UsingNamespace("").GetData().Undecompressed().ForPath(ctx, "/")
+	if errors.Is(err, framework.ErrNoChroot) {
+		return err
+	}
+	return nil
 }
 
 // decode returns the instance of a node from its bytes, which are compressed if the client compresses.

@@ -118,7 +118,7 @@ func (d *ServiceDiscovery[T]) Unregister(ctx context.Context, instance ServiceIn
 	if err == nil {
 		err = d.client.Delete().Guaranteed().ForPath(ctx, found)
 	}
-	if errors.Is(err, zk.ErrNoNode) {
+	if errors.Is(err, zk.ErrNoNode) && !errors.Is(err, framework.ErrNoChroot) {
 		return nil
 	}
 	return wrap(err, "unregister", path)

@@ -49,6 +49,7 @@ type ServiceCache[T any] struct {
 	nodes   map[string]*cache.ChildData // what the cache has, by path
 	items   []*item[T]                  // what is known of them, sorted by path
 	changed chan struct{}               // closed after the next change; nil if nobody waits
+	chroot  error                       // the chroot did not exist at the last look; nil if it did
 }
 
 // item is a node of a service with what code of the program has made of it. It is immutable.
@@ -93,7 +94,8 @@ func (d *ServiceDiscovery[T]) Cache(name string) *ServiceCache[T] {
 // Start begins to follow the service and waits until its instances are known, or the servers refuse to show them: see
 // Err. ctx bounds the wait alone: if it ends, the cache is started and goes on. Start fails with [ErrStarted] the
 // second time, with [ErrClosed] or [ErrNotStarted] of its discovery, and with [framework.ErrClosed] if the client is
-// closed. In Java: start; startImmediate is a Start whose context has ended.
+// closed. A missing chroot is [framework.ErrNoChroot]; the cache goes on then, too. In Java: start; startImmediate is a
+// Start whose context has ended.
 func (c *ServiceCache[T]) Start(ctx context.Context) error {
 	if c.err != nil {
 		return wrap(c.err, "start", c.path)
@@ -142,8 +144,19 @@ func (c *ServiceCache[T]) Entries() []Entry[T] {
 }
 
 // Err returns why the cache cannot follow the service for now, or nil: its list cannot be read, or its watch not be
-// set. It is tried again, with growing pauses. An outage is no reason. Not in Java.
-func (c *ServiceCache[T]) Err() error { return c.cache.Err(c.path) }
+// set. It is tried again, with growing pauses. Another reason is [framework.ErrNoChroot] of the last Start or Sync,
+// until the service exists. An outage is no reason. Not in Java.
+func (c *ServiceCache[T]) Err() error {
+	if err := c.cache.Err(c.path); err != nil {
+		return err
+	}
+	if _, exists := c.cache.Get(c.path); exists {
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.chroot
+}
 
 // Sync waits until the cache contains everything that any client wrote before the call: see [cache.CuratorCache.Sync].
 // Not in Java.
@@ -208,6 +221,9 @@ func (c *ServiceCache[T]) await(ctx context.Context, reached func(context.Contex
 	defer end()
 	err := reached(open)
 	if err == nil {
+		err = c.findChroot(open)
+	}
+	if err == nil {
 		c.followAll()
 		read := make(chan struct{})
 		c.reads.Do(func() { close(read) })
@@ -221,6 +237,17 @@ func (c *ServiceCache[T]) await(ctx context.Context, reached func(context.Contex
 		return context.Cause(c.listening)
 	}
 	return wrapCache(err, c.path)
+}
+
+// findChroot returns the error of a missing chroot, unless the service exists.
+func (c *ServiceCache[T]) findChroot(ctx context.Context) (err error) {
+	if _, exists := c.cache.Get(c.path); !exists {
+		err = c.d.chrootError(ctx)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.chroot = err
+	return err
 }
 
 // followAll follows all nodes that the cache has. Its events may come later.

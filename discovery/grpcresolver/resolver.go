@@ -156,10 +156,14 @@ func (f *follower[T]) follow() {
 
 var errNotLoaded = errors.New("no answer from ZooKeeper yet")
 
-// load waits until the instances are known. A program may start its client and its discovery later.
+// load waits until the instances are known. A program may start its client and its discovery later, and the chroot may
+// be created later: the cache goes on without it.
 func (f *follower[T]) load() error {
 	for {
 		err := f.cache.Start(f.ctx)
+		if errors.Is(err, framework.ErrNoChroot) {
+			return nil
+		}
 		if !errors.Is(err, framework.ErrNotStarted) { // of the discovery, or of its client
 			return err
 		}

@@ -3,6 +3,7 @@ package errtext_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -195,6 +196,61 @@ var chrootCalls = map[string]func(ctx context.Context, c *framework.Client, path
 		defer func() { _ = d.Close(ctx) }()
 		return d.Register(ctx, discovery.NewServiceInstance[string]("a", "h", 1))
 	},
+	"discovery, names": reading(func(ctx context.Context, d *discovery.ServiceDiscovery[string]) error {
+		return failure(d.Names(ctx))
+	}),
+	"discovery, instances": reading(func(ctx context.Context, d *discovery.ServiceDiscovery[string]) error {
+		return failure(d.Instances(ctx, "a"))
+	}),
+	"discovery, instance": reading(func(ctx context.Context, d *discovery.ServiceDiscovery[string]) error {
+		return failure(d.Instance(ctx, "a", "1"))
+	}),
+	"discovery, register once": reading(func(ctx context.Context, d *discovery.ServiceDiscovery[string]) error {
+		i := discovery.NewServiceInstance[string]("a", "h", 1)
+		i.Type = discovery.Static
+		return d.RegisterOnce(ctx, i)
+	}),
+	"discovery, unregister": reading(func(ctx context.Context, d *discovery.ServiceDiscovery[string]) error {
+		return d.Unregister(ctx, discovery.NewServiceInstance[string]("a", "h", 1))
+	}),
+	"discovery, purge": reading(func(ctx context.Context, d *discovery.ServiceDiscovery[string]) error {
+		return failure(d.Purge(ctx, time.Hour))
+	}),
+	"discovery, cache": reading(func(ctx context.Context, d *discovery.ServiceDiscovery[string]) error {
+		c := d.Cache("a")
+		if err := c.Start(ctx); !errors.Is(err, framework.ErrNoChroot) {
+			return fmt.Errorf("Start: %w", err)
+		}
+		if err := c.Sync(ctx); !errors.Is(err, framework.ErrNoChroot) {
+			return fmt.Errorf("Sync: %w", err)
+		}
+		return c.Err()
+	}),
+	"discovery, provider": reading(func(ctx context.Context, d *discovery.ServiceDiscovery[string]) error {
+		return d.Provider("a").Start(ctx)
+	}),
+	"discovery, pick": reading(func(ctx context.Context, d *discovery.ServiceDiscovery[string]) error {
+		p := d.Provider("a")
+		_ = p.Start(ctx)
+		if _, err := p.Instance(); !errors.Is(err, framework.ErrNoChroot) {
+			return fmt.Errorf("Instance: %w", err)
+		}
+		return failure(p.Pick(ctx))
+	}),
+}
+
+// reading returns the call of a discovery that keeps nothing.
+func reading(
+	call func(ctx context.Context, d *discovery.ServiceDiscovery[string]) error,
+) func(ctx context.Context, c *framework.Client, path string) error {
+	return func(ctx context.Context, c *framework.Client, path string) error {
+		d := discovery.New[string](c, path)
+		if err := d.Start(); err != nil {
+			return err
+		}
+		defer func() { _ = d.Close(ctx) }()
+		return call(ctx, d)
+	}
 }
 
 // Each recipe says that the chroot is missing, with its path, after a bounded number of requests, whether its node is
@@ -239,6 +295,10 @@ func TestRecipeInChrootThatIsCreatedLaterSucceeds(t *testing.T) {
 		testclient.Must(t, node.Start())
 		services := discovery.New[string](c, "/services")
 		testclient.Must(t, services.Start())
+		instances := services.Cache("a")
+		if err := instances.Start(ctx); !errors.Is(err, framework.ErrNoChroot) {
+			t.Errorf("start of a cache: %v", err)
+		}
 		registered := make(chan error, 1)
 		go func() { registered <- services.Register(ctx, discovery.NewServiceInstance[string]("a", "h", 1)) }()
 		testenv.Eventually(t, func() bool { return errors.Is(node.Err(), framework.ErrNoChroot) }, "the node is refused")
@@ -258,6 +318,8 @@ func TestRecipeInChrootThatIsCreatedLaterSucceeds(t *testing.T) {
 		if err := <-registered; err != nil && !errors.Is(err, framework.ErrNoChroot) {
 			t.Errorf("Register: %v", err)
 		}
+		testenv.Eventually(t, func() bool { return len(instances.Instances()) == 1 }, "the cache has the instance")
+		testclient.Must(t, instances.Err())
 		testclient.Must(t, node.Close(ctx))
 		testclient.Must(t, services.Close(ctx))
 	})

@@ -156,6 +156,25 @@ var waits = map[string]recipeWait{
 		d := discovery.New[string](c, "/services")
 		return errors.Join(d.Start(), d.Register(ctx, discovery.NewServiceInstance[string]("a", "h", 1)), d.Close(ctx))
 	},
+	"ServiceDiscovery.Update": func(ctx context.Context, c *framework.Client) error {
+		d, i := discovery.New[string](c, "/services"), discovery.NewServiceInstance[string]("a", "h", 1)
+		err := errors.Join(d.Start(), d.Register(ctx, i))
+		return errors.Join(err, d.Update(ctx, i), d.Unregister(ctx, i), d.Close(ctx))
+	},
+	"ServiceCache.Sync": func(ctx context.Context, c *framework.Client) error {
+		d := discovery.New[string](c, "/services")
+		a := d.Cache("a")
+		return errors.Join(d.Start(), a.Start(ctx), a.Sync(ctx), d.Close(ctx))
+	},
+	"ServiceProvider.Pick": func(ctx context.Context, c *framework.Client) error {
+		d := discovery.New[string](c, "/services")
+		p := d.Provider("a")
+		err := errors.Join(d.Start(), p.Start(ctx), d.Register(ctx, discovery.NewServiceInstance[string]("a", "h", 1)))
+		if err == nil {
+			_, err = p.Pick(ctx)
+		}
+		return errors.Join(err, d.Close(ctx))
+	},
 	"ServiceCache.Start": func(ctx context.Context, c *framework.Client) error {
 		d := discovery.New[string](c, "/services")
 		return errors.Join(d.Start(), d.Cache("a").Start(ctx), d.Close(ctx))
@@ -230,6 +249,19 @@ var callbackPlaces = map[string]func(t *testing.T, c *framework.Client, fn func(
 		})
 		t.Cleanup(func() { _ = cc.Close() })
 		testclient.Must(t, cc.Start())
+	},
+	"service cache listener": func(t *testing.T, c *framework.Client, fn func()) {
+		d, i := discovery.New[string](c, "/of-listener"), discovery.NewServiceInstance[string]("a", "h", 1)
+		cc := d.Cache("a")
+		cc.AddListener(func(context.Context, discovery.Change[string]) { fn() })
+		t.Cleanup(func() { _ = d.Close(context.WithoutCancel(t.Context())) })
+		testclient.Must(t, errors.Join(d.Start(), cc.Start(t.Context()), d.Register(t.Context(), i)))
+	},
+	"filter of a provider": func(t *testing.T, c *framework.Client, fn func()) {
+		d, i := discovery.New[string](c, "/of-filter"), discovery.NewServiceInstance[string]("a", "h", 1)
+		p := d.Provider("a", discovery.WithFilter(func(discovery.ServiceInstance[string]) bool { fn(); return true }))
+		t.Cleanup(func() { _ = d.Close(context.WithoutCancel(t.Context())) })
+		testclient.Must(t, errors.Join(d.Start(), p.Start(t.Context()), d.Register(t.Context(), i)))
 	},
 	"latch listener": func(t *testing.T, c *framework.Client, fn func()) {
 		l := leader.NewLeaderLatch(c, "/of-listener")
