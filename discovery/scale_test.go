@@ -1,11 +1,8 @@
-//go:build unix
-
 package discovery_test
 
 import (
 	"errors"
 	"fmt"
-	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,54 +13,120 @@ import (
 	"github.com/gocurator/curator/internal/testenv/testclient"
 )
 
-// A pick that fails costs the same among any number of instances: the pick, the note of the error, and the next choice.
-// With anything that looks at all of them, it costs a hundred times as much among 20 times as many.
-func TestPickThatFailsCostsTheSameAmongManyInstances(t *testing.T) { //nolint:paralleltest // it measures the CPU time
-	few, many := costOfFailures(t, 250), costOfFailures(t, 5000)
-	for name, cost := range many {
-		t.Logf("%s: %v among 250 instances, %v among 5,000", name, few[name], cost)
-		if cost > 5*max(few[name], 10*time.Microsecond) {
-			t.Errorf("%s: %v among 250 instances, %v among 5,000", name, few[name], cost)
+// A pick that fails, the note of its error and the next choice look at a few instances, of however many.
+func TestPickThatFailsLooksAtFewOfManyInstances(t *testing.T) {
+	t.Parallel()
+	const count, picks = 2000, 100
+	synctest.Test(t, func(t *testing.T) {
+		d := manyInstances(t, count)
+		for name, strategy := range map[string]discovery.Strategy[string]{
+			"round robin": discovery.RoundRobin[string](), "random": discovery.Random[string](),
+			"fewest": discovery.FewestInFlight[string](), "sticky": discovery.Sticky(discovery.RoundRobin[string]()),
+			"weighted": discovery.Weighted(func(order) float64 { return 1 }),
+		} {
+			counted := &discovery.Counted[string]{Strategy: strategy}
+			p := d.Provider("orders", discovery.WithStrategy[string](counted),
+				discovery.WithDownInstancePolicy[string](time.Hour, 1))
+			testclient.Must(t, p.Start(t.Context()))
+			first, err := p.Pick(t.Context()) // makes the list
+			testclient.Must(t, err)
+			p.NoteError(first.Instance)
+			list := p.Choice()
+			counted.Asks = 0
+			for n := range picks {
+				pick, err := p.Pick(t.Context())
+				testclient.Must(t, err)
+				if n%2 == 0 {
+					p.NoteError(pick.Instance)
+					pick.Done(nil)
+				} else {
+					pick.Done(errors.New("refused"))
+				}
+			}
+			if p.Choice() != list {
+				t.Errorf("%s: there is another list of %d instances", name, count)
+			}
+			if counted.Asks > 2*picks {
+				t.Errorf("%s: the strategy is asked %d times for %d picks", name, counted.Asks, picks)
+			}
+			if n := len(p.AllInstances()); n != count-picks-1 {
+				t.Errorf("%s: %d instances are up", name, n)
+			}
+			testclient.Must(t, p.Close())
 		}
-	}
+		testclient.Must(t, d.Close(t.Context()))
+	})
 }
 
-// So does an instance that is up again.
-func TestInstanceThatIsUpAgainCostsTheSameAmongMany(t *testing.T) { //nolint:paralleltest // it measures the CPU time
-	var costs []time.Duration
-	for _, count := range []int{250, 5000} {
-		synctest.Test(t, func(t *testing.T) {
-			d := manyInstances(t, count)
-			p := d.Provider("orders", discovery.WithDownInstancePolicy[string](time.Hour, 1))
-			testclient.Must(t, p.Start(t.Context()))
-			for _, i := range p.AllInstances() {
-				p.NoteError(i)
-				time.Sleep(time.Millisecond)
-			}
-			if _, err := p.Instance(); err == nil {
-				t.Error("all are down, and one is chosen")
-			}
-			pick, err := p.Pick(t.Context()) // of the first that is up
+// An instance that is up again is put behind the list, which is not made again.
+func TestInstancesThatAreUpAgainMakeNoNewLists(t *testing.T) {
+	t.Parallel()
+	const count, picks = 1000, 200
+	synctest.Test(t, func(t *testing.T) {
+		d := manyInstances(t, count)
+		p := d.Provider("orders", discovery.WithDownInstancePolicy[string](time.Hour, 1))
+		testclient.Must(t, p.Start(t.Context()))
+		for _, i := range p.AllInstances() {
+			p.NoteError(i)
+			time.Sleep(time.Millisecond) // virtual: they are up again one by one
+		}
+		if _, err := p.Instance(); err == nil {
+			t.Error("all are down, and one is chosen")
+		}
+		pick, err := p.Pick(t.Context()) // waits for the first that is up
+		testclient.Must(t, err)
+		pick.Done(nil)
+		lists := make(map[*discovery.Candidate[string]]bool)
+		copies, before := 0, p.Candidates()
+		for range picks {
+			time.Sleep(time.Millisecond)
+			_, err := p.Instance()
 			testclient.Must(t, err)
-			pick.Done(nil)
-			const picks = 200
-			before := cpuTime(t)
-			for range picks {
-				time.Sleep(time.Millisecond)
-				_, err := p.Instance()
-				testclient.Must(t, err)
+			now := p.Candidates()
+			if &now[0] != &before[0] {
+				copies++
 			}
-			costs = append(costs, (cpuTime(t)-before)/picks)
-			if n := len(p.AllInstances()); n != picks+1 {
-				t.Errorf("%d instances are up", n)
+			lists[now[len(now)-1]], before = true, now
+		}
+		if len(lists) != picks || copies > 12 { // a list that grows doubles its memory
+			t.Errorf("%d instances are up again one by one, with %d copies of the list", len(lists), copies)
+		}
+		testclient.Must(t, d.Close(t.Context()))
+	})
+}
+
+// The services of a process that are missing at first, one instance each, travel together: neither a missing parent
+// nor an instance costs a transaction of its own.
+func TestRequestsOfManyServices(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const count = 900
+		server := curatortest.NewServerT(t, curatortest.WithoutPort())
+		client := testclient.Connect(t, server.ConnectString(), framework.WithDialer(server.DialContext))
+		d := discovery.New[string](client, base)
+		testclient.Must(t, d.Start())
+		server.Faults().ResetTrace()
+		done := make(chan error, count)
+		for n := range count {
+			go func() {
+				done <- d.Register(t.Context(), discovery.NewServiceInstance[string](fmt.Sprintf("s%06d", n), "10.0.0.7", 8080))
+			}()
+		}
+		for range count {
+			testclient.Must(t, <-done)
+		}
+		counts := make(map[string]int)
+		for _, e := range server.Faults().Trace() {
+			if !e.Reply {
+				counts[e.Op]++
 			}
-			testclient.Must(t, d.Close(t.Context()))
-		})
-	}
-	t.Logf("%v among 250 instances, %v among 5,000", costs[0], costs[1])
-	if costs[1] > 4*max(costs[0], 5*time.Microsecond) {
-		t.Errorf("%v among 250 instances, %v among 5,000", costs[0], costs[1])
-	}
+		}
+		if counts["multi"] > count/10 {
+			t.Errorf("%d services cost %v", count, counts)
+		}
+		t.Logf("%d services cost %v", count, counts)
+		testclient.Must(t, d.Close(t.Context()))
+	})
 }
 
 // manyInstances registers instances of the service "orders".
@@ -81,47 +144,4 @@ func manyInstances(t *testing.T, count int) *services {
 		testclient.Must(t, <-done)
 	}
 	return d
-}
-
-func costOfFailures(t *testing.T, count int) map[string]time.Duration {
-	t.Helper()
-	d := manyInstances(t, count)
-	const picks = 200
-	costs := make(map[string]time.Duration)
-	for name, strategy := range map[string]discovery.Strategy[string]{
-		"round robin": discovery.RoundRobin[string](), "random": discovery.Random[string](),
-		"fewest": discovery.FewestInFlight[string](), "sticky": discovery.Sticky(discovery.RoundRobin[string]()),
-		"weighted": discovery.Weighted(func(order) float64 { return 1 }),
-	} {
-		p := d.Provider("orders", discovery.WithStrategy(strategy), discovery.WithDownInstancePolicy[string](time.Hour, 1))
-		testclient.Must(t, p.Start(t.Context()))
-		first, err := p.Pick(t.Context()) // sorts out the candidates
-		testclient.Must(t, err)
-		p.NoteError(first.Instance)
-		for way, fail := range map[string]func(pick discovery.Pick[string]){
-			"Done": func(pick discovery.Pick[string]) { pick.Done(errors.New("refused")) },
-			"NoteError": func(pick discovery.Pick[string]) {
-				p.NoteError(pick.Instance)
-				pick.Done(nil)
-			},
-		} {
-			before := cpuTime(t)
-			for range picks / 2 {
-				pick, err := p.Pick(t.Context())
-				testclient.Must(t, err)
-				fail(pick)
-			}
-			costs[name+", "+way] = (cpuTime(t) - before) / (picks / 2)
-		}
-	}
-	testclient.Must(t, d.Close(t.Context()))
-	return costs
-}
-
-// cpuTime returns how long this process has worked. What a busy machine makes it wait is not counted.
-func cpuTime(tb testing.TB) time.Duration {
-	tb.Helper()
-	var used syscall.Rusage
-	testclient.Must(tb, syscall.Getrusage(syscall.RUSAGE_SELF, &used))
-	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
