@@ -24,8 +24,8 @@ type Entry[T any] struct {
 }
 
 // Names returns the names of the services, sorted. ctx bounds the request. It is empty if the base path does not
-// exist; a chroot that does not is [framework.ErrNoChroot], for all calls that read. Of a name that is a path, it has the first node, as in Java. In Java: queryForNames, which throws without a
-// base path.
+// exist. A chroot that does not exist is [framework.ErrNoChroot], for all calls that read. Of a name that is a path, it
+// has the first node, as in Java. In Java: queryForNames, which throws without a base path.
 func (d *ServiceDiscovery[T]) Names(ctx context.Context) ([]string, error) {
 	names, err := d.children(ctx, d.basePath)
 	return names, wrap(err, "names", d.basePath)

@@ -48,7 +48,7 @@ type ServiceCache[T any] struct {
 	mu      sync.Mutex                  // no code of the program runs with it held
 	nodes   map[string]*cache.ChildData // what the cache has, by path
 	items   []*item[T]                  // what is known of them, sorted by path
-	changed chan struct{}               // closed after the next change; nil if nobody waits
+	changed chan struct{}               // closed after the next change; nil if there is no wait
 	chroot  error                       // the chroot did not exist at the last look; nil if it did
 }
 
@@ -378,7 +378,7 @@ func (c *ServiceCache[T]) noteChange() {
 // notify passes a change to the listeners, and does not wait for them: a listener that blocks holds up no other change.
 func (c *ServiceCache[T]) notify(_ context.Context, ev cache.Event) {
 	node := c.nodeOf(ev)
-	if node == nil || c.listeners.Len() == 0 { // nobody needs it decoded
+	if node == nil || c.listeners.Len() == 0 { // no need to decode it
 		return
 	}
 	c.reads.Do(func() {

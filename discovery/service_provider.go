@@ -255,7 +255,11 @@ func (p *ServiceProvider[T]) ask(choice *choice[T]) (c *Candidate[T], err error)
 		return nil, nil
 	}
 	defer usercode.Catch("the strategy", &err)
-	return p.settings.strategy.Choose(choice.candidates), nil
+	c = p.settings.strategy.Choose(choice.candidates)
+	if c != nil && c.load == nil {
+		return nil, errors.New("the strategy has chosen none of its candidates")
+	}
+	return c, nil
 }
 
 // none returns why there is no instance.

@@ -12,7 +12,8 @@ import (
 
 // Strategy chooses one of the candidates, of which there is at least one; nil is none of them. It may be called
 // concurrently, and must not change the slice, which is the same one until the candidates change. It runs on the
-// goroutine that wants an instance: if it panics, that has an error. In Java: ProviderStrategy.
+// goroutine that wants an instance: if it panics, or returns a Candidate that it has made, that has an error. In Java:
+// ProviderStrategy.
 type Strategy[T any] interface {
 	Choose(candidates []*Candidate[T]) *Candidate[T]
 }
@@ -40,8 +41,13 @@ type Candidate[T any] struct {
 func (c *Candidate[T]) isDown() bool { return c != nil && c.load != nil && c.load.isDown() }
 
 // InFlight returns the number of picks of the instance, by this provider, that are not done: see
-// [ServiceProvider.Pick].
-func (c *Candidate[T]) InFlight() int { return int(c.load.inFlight.Load()) }
+// [ServiceProvider.Pick]. It is 0 for a Candidate that no provider has made.
+func (c *Candidate[T]) InFlight() int {
+	if c.load == nil {
+		return 0
+	}
+	return int(c.load.inFlight.Load())
+}
 
 // RoundRobin returns a strategy that chooses the candidates in turn. Each process begins with another one. In Java:
 // RoundRobinStrategy.
@@ -142,7 +148,7 @@ func (fewestInFlight[T]) Choose(candidates []*Candidate[T]) *Candidate[T] {
 		return candidates[a]
 	}
 	b := (a + 1 + rand.IntN(n-1)) % n
-	if candidates[b].load.inFlight.Load() < candidates[a].load.inFlight.Load() {
+	if candidates[b].InFlight() < candidates[a].InFlight() {
 		a = b
 	}
 	return candidates[a]

@@ -295,6 +295,33 @@ func TestProviderStrategyThatPanicsIsAnError(t *testing.T) {
 	})
 }
 
+// A strategy that makes its candidate is an error for its caller alone.
+func TestProviderStrategyThatMakesItsCandidateIsAnError(t *testing.T) {
+	inScene(t, func(s *scene) {
+		s.register(s.discover(s.client), "a")
+		s.must(s.reader.Sync().ForPath(s.ctx, "/"))
+		choose := strategyFunc(func(all []*discovery.Candidate[string]) *discovery.Candidate[string] {
+			return &discovery.Candidate[string]{Instance: all[0].Instance}
+		})
+		for _, strategy := range []discovery.Strategy[string]{choose, discovery.Sticky[string](choose)} {
+			p := s.provider(discovery.WithStrategy(strategy))
+			for range 2 {
+				_, err := p.Instance()
+				_, pickErr := p.Pick(s.ctx)
+				for _, err := range []error{err, pickErr} {
+					if !strings.Contains(fmt.Sprint(err), "none of its candidates") {
+						t.Errorf("the error is %v", err)
+					}
+				}
+			}
+		}
+		one := []*discovery.Candidate[string]{{Instance: orders("a", "")}, {Instance: orders("b", "")}}
+		if c := discovery.FewestInFlight[string]().Choose(one); c == nil || c.InFlight() != 0 {
+			t.Errorf("chosen: %+v", c)
+		}
+	})
+}
+
 // A strategy that ends its goroutine, or blocks, holds no lock.
 func TestStickyWhoseFirstExitsOrBlocksGoesOn(t *testing.T) {
 	inScene(t, func(s *scene) {
@@ -459,8 +486,8 @@ func TestProviderInstanceThatIsDownIsNotChosen(t *testing.T) {
 	}
 }
 
-// A node that is no instance is reported as soon as it is seen, at the first load, too, whether or not somebody asks
-// the cache. The listeners get those of later.
+// A node that is no instance is reported as soon as it is seen, at the first load, too, whether or not the cache
+// is asked. The listeners get those of later.
 func TestNodeThatIsNoInstanceIsReportedToListeners(t *testing.T) {
 	for name, start := range map[string]func(d *services) (add func(func(discovery.Change[string])), start startFunc){
 		"cache": func(d *services) (func(func(discovery.Change[string])), startFunc) {

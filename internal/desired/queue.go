@@ -177,8 +177,8 @@ func (r *Reconciler) refuse(n *Node, err error) {
 	r.pause(n)
 }
 
-// after returns the end of a pause, a 32nd earlier at most. The pauses of many nodes end together, because all nodes are
-// looked at behind each end.
+// after returns the end of a pause, a 32nd earlier at most. The pauses of many nodes end together, because each end has
+// all nodes looked at.
 func (r *Reconciler) after(pause time.Duration) time.Time {
 	step := time.Duration(1) << max(bits.Len64(uint64(pause/32))-1, 0)
 	return r.born.Add((time.Since(r.born) + pause).Truncate(step))
