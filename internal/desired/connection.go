@@ -113,8 +113,7 @@ func (r *Reconciler) connect() {
 	}
 	r.flight, r.syncing = flight, false
 	for _, p := range r.parents {
-		p.asked, p.creating = false, false
-		r.resume(p)
+		p.asked, p.creating, p.waiting = false, false, nil
 		r.wantWatch(p)
 	}
 	for n := range r.nodes {
@@ -132,7 +131,6 @@ func (r *Reconciler) connect() {
 func (r *Reconciler) sessionLost() {
 	for _, p := range r.parents {
 		p.watching = false
-		r.wantWatch(p)
 	}
 	for n := range r.nodes {
 		n.watched = false

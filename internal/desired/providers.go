@@ -38,7 +38,6 @@ func (r *Reconciler) prepare(n *Node) (send func()) {
 	prepared := func(err error) {
 		r.locked(func() {
 			n.preparing = false
-			r.resumeBelow(n)
 			if n.isGone() {
 				return
 			}

@@ -109,7 +109,7 @@ func (r *Reconciler) answered(n *Node) (counts bool) {
 	if n.isGone() {
 		return false
 	}
-	if n.again || r.client.SessionID() != r.session {
+	if n.again {
 		n.again = false
 		r.want(n, look)
 		return false

@@ -102,6 +102,29 @@ func TestReconcilerAddWhileRemoved(t *testing.T) {
 	})
 }
 
+// A read that sets a watch, and is answered when its node is not desired any more, leaves no watch.
+func TestReconcilerRemovesWatchOfNodeThatIsGone(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		server := curatortest.NewServerT(t, curatortest.WithoutPort())
+		client := testclient.Connect(t, server.ConnectString(), framework.WithDialer(server.DialContext))
+		_, err := client.Create().CreatingParentsIfNeeded().ForPath(t.Context(), "/n/a", nil)
+		testclient.Must(t, err)
+		held := server.Faults().Add(curatortest.Rule{Ops: []string{"getData"}, Action: curatortest.HoldRequest})
+		kept := spec(client, "/n/a")
+		kept.Mode, kept.Keep = builders.Persistent, true
+		n, err := desired.Of(client).Add(kept, ignore)
+		testclient.Must(t, err)
+		synctest.Wait() // the read is under way
+		testclient.Must(t, n.Remove(t.Context()))
+		held.Remove()
+		<-time.After(time.Second)
+		if watches := client.Health().Watches; watches != 0 {
+			t.Errorf("%d watches are left", watches)
+		}
+	})
+}
+
 // A desired node takes at most a kilobyte beyond its bytes. The client has no server, which would keep its nodes in the
 // same heap.
 func TestReconcilerMemoryOfNode(t *testing.T) { //nolint:paralleltest // it measures the memory

@@ -225,8 +225,8 @@ func (r *Reconciler) tryLater(w *planned) {
 	}
 }
 
-// wrote handles a write that has taken effect in a session. results begins with that of its first operation. The
-// callback of the program before ours may have held it back until the next session, where it says nothing.
+// wrote handles a write that has taken effect in a session. results begins with that of its first operation. The end of
+// the session may be known already: then it says nothing.
 func (r *Reconciler) wrote(w *planned, session int64, results []callbacks.OperationResult) {
 	n := w.n
 	if n.isGone() {
@@ -255,9 +255,7 @@ func (r *Reconciler) wrote(w *planned, session int64, results []callbacks.Operat
 			n.version = results[0].Stat.Version
 		}
 	}
-	if session != r.session {
-		n.known = false
-	} else if r.client.SessionID() == session && !n.removing {
+	if session == r.session && !n.removing {
 		r.isRight(n, w.change)
 	}
 	isWatched := n.watched || w.shared && r.sharesWatch(n.parent)
@@ -448,7 +446,6 @@ func (r *Reconciler) submitReads(flight pipeline, reads []builders.Read, answere
 func (r *Reconciler) remove(n *Node) {
 	n.removing, n.retryAt, n.failures, n.rounds = true, time.Time{}, 0, 0
 	n.setErr(nil)
-	r.resumeBelow(n)
 	switch {
 	case n.spec.Keep, !n.claimed && !n.busy && !n.uncertain:
 		r.forget(n, nil)
