@@ -111,7 +111,12 @@ func TestReconcilerNodeBelowGoesOn(t *testing.T) {
 	for name, end := range map[string]func(r *Reconciler, above *Node){
 		"answered": func(r *Reconciler, above *Node) { r.answered(above) },
 		"gone":     func(r *Reconciler, above *Node) { r.forget(above, zk.ErrNoNode) },
-		"removed":  func(r *Reconciler, above *Node) { r.remove(above); r.answered(above) },
+		"on a new connection, which sends it anew": func(r *Reconciler, above *Node) {
+			below := r.byPath["/a/b"]
+			below.parent.waiting = nil
+			r.want(below, create)
+		},
+		"removed": func(r *Reconciler, above *Node) { r.remove(above); r.answered(above) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -78,7 +78,7 @@ func (r *Reconciler) enqueue(n *Node) {
 	case n.action == nothing || n.busy:
 	case isRead && n.queued != inReads:
 		n.queued, r.toRead = inReads, append(r.toRead, n)
-	case !isRead && n.queued != inWrites && (n.queued != behindParent || n.action != create):
+	case !isRead && n.queued != inWrites: // behind a parent it is looked at anew
 		n.queued, r.toWrite = inWrites, append(r.toWrite, n)
 	}
 }
