@@ -2,6 +2,7 @@ package desired_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -109,7 +110,11 @@ func TestReconcilerCostOfNodeDoesNotDependOnNumber(t *testing.T) {
 				})
 			}
 			t.Logf("a node is looked at %d times among 100, %d times among 800", costs[0], costs[1])
-			if costs[1] > 2*costs[0]+2 {
+			limit := 50 // one that is refused is looked at behind each pause of another one
+			if strings.Contains(name, "refused") {
+				limit = 1000
+			}
+			if costs[1] > min(2*costs[0]+2, limit) {
 				t.Errorf("a node is looked at %d times among 100, %d times among 800", costs[0], costs[1])
 			}
 		})
