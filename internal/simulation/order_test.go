@@ -125,15 +125,15 @@ func submitInOrder(
 			continue
 		}
 		ended.Add(1)
-		x.err = set.InBackground(func(_ context.Context, ev callbacks.Event) {
+		err := set.InBackground(func(_ context.Context, ev callbacks.Event) {
 			mu.Lock()
 			defer mu.Unlock()
 			defer ended.Done()
 			position++
 			x.err, x.position = ev.Err, position
 		}).ForPath(ctx, x.data, []byte(x.data))
-		if x.err != nil { // it was not accepted
-			x.background = false
+		if err != nil { // it was not accepted
+			x.err, x.background = err, false
 			ended.Done()
 		}
 		if random.IntN(3) == 0 {

@@ -89,3 +89,23 @@ func TestPersistentNodeDoneAfterClose(t *testing.T) {
 		<-n.Done()
 	})
 }
+
+// Another client takes the place of the deleted node before ours has looked. The node ends, and does not come back when
+// the place is free.
+func TestPersistentNodeEndWhenDeletedAndReplacedByAnother(t *testing.T) {
+	inScene(t, func(s *scene) {
+		n := s.ephemeral(keptPath, "one", nodes.WithEndWhenDeleted())
+		s.settle()
+		restore := s.place.Faults().RefuseConnects()
+		s.place.Faults().CutAll()
+		s.must(s.reader.Delete().ForPath(s.ctx, keptPath))
+		_, err := s.reader.Create().WithMode(builders.Ephemeral).ForPath(s.ctx, keptPath, nil)
+		s.must(err)
+		restore()
+		<-n.Done()
+		s.wantErr(n.Err(), nodes.ErrDeleted)
+		s.must(s.reader.Delete().ForPath(s.ctx, keptPath))
+		s.settle()
+		s.awaitNothing(keptPath)
+	})
+}
