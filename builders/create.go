@@ -298,6 +298,11 @@ func (o *createOp) Begin() {
 	o.create()
 }
 
+// HasSteps reports whether an attempt after a lost answer may have several requests.
+func (o *createOp) HasSteps() bool {
+	return o.b.protected || o.b.idempotent || o.b.orSet || o.known != nil || o.makesParents()
+}
+
 func (o *createOp) create() {
 	acl := o.env.aclOf(o.full, o.b.acl, o.acls)
 	repeatable := o.b.protected || o.b.idempotent || o.b.orSet && o.b.version == -1

@@ -124,6 +124,9 @@ func (o *deleteOp) Begin() {
 	o.delete()
 }
 
+// HasSteps reports that an attempt after a lost answer has several requests.
+func (o *deleteOp) HasSteps() bool { return true }
+
 // look deletes the node unless it is newer than the delete may be: an earlier try may have deleted the node, and
 // another client created this one.
 func (o *deleteOp) look() {

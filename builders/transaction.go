@@ -157,6 +157,9 @@ func (o *transactionOp) Begin() {
 	o.execute()
 }
 
+// HasSteps reports whether an attempt after a lost answer has several requests.
+func (o *transactionOp) HasSteps() bool { return len(o.protected) > 0 }
+
 func (o *transactionOp) execute() {
 	o.executing = true
 	r := jute.Request{Op: jute.OpMulti, Ops: o.expanded()}

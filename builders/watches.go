@@ -2,6 +2,7 @@ package builders
 
 import (
 	"context"
+	"errors"
 
 	"github.com/gocurator/curator/callbacks"
 	"github.com/gocurator/curator/internal/exec"
@@ -244,9 +245,10 @@ func (o *removeWatchesOp) forget() {
 // CleanUp runs before the next connection, which would set the watch again.
 func (o *removeWatchesOp) CleanUp(err error) { o.giveUp(err) }
 
-// giveUp forgets the watches that a guaranteed removal could not remove, whether it was sent or not.
+// giveUp forgets the watches that a guaranteed removal could not remove, whether it was sent or not, or is not known to
+// the servers.
 func (o *removeWatchesOp) giveUp(err error) {
-	if o.b.guaranteed && exec.IsPassing(err) {
+	if o.b.guaranteed && (exec.IsPassing(err) || errors.Is(err, jute.ErrUnimplemented)) {
 		o.forget()
 		if o.env.watchers != nil {
 			o.env.watchers.removed(o.env, o.b.watcher, o.given, o.op.Absolute())

@@ -317,7 +317,7 @@ func (e *Executor) send(op *Operation) {
 	gone := op.isAbandoned()
 	var sent bool
 	var refused error
-	if held := e.heldBy(op); !gone && !held.Load() {
+	if held := e.heldBy(op); !gone && (held == nil || !held.Load()) {
 		sent, refused = e.submit(op, held, inline)
 	}
 	if guarded {
@@ -334,9 +334,13 @@ func (e *Executor) send(op *Operation) {
 	}
 }
 
-// heldBy returns the flag that holds op back. An operation that keeps the order waits for all that are in the line.
+// heldBy returns the flag that holds op back. An operation that keeps the order waits for all that are in the line, but
+// nothing holds the requests of an attempt for whose end all others wait.
 func (e *Executor) heldBy(op *Operation) *atomic.Bool {
-	if op.unordered {
+	switch {
+	case op.waiting.reason == retrying && op.hasSteps():
+		return nil
+	case op.unordered:
 		return &e.sending
 	}
 	return &e.holding

@@ -28,6 +28,12 @@ type Protocol interface {
 	Deliver()
 }
 
+// Stepper is a Protocol whose attempts after the first may have several requests.
+type Stepper interface {
+	// HasSteps reports whether the next attempt may have several requests. Later operations wait for its end then.
+	HasSteps() bool
+}
+
 // Cleaner is a Protocol that may leave nodes behind.
 type Cleaner interface {
 	// CleanUp is called with the error of a failed operation. It is called with nil if the operation has succeeded after
@@ -356,6 +362,9 @@ func (op *Operation) Finish(err error) {
 		err = e.uncertain(err)
 	}
 	op.state.err = err
+	if op.waiting.inLine && e.giveUpPlace(op) { // a retry of several requests
+		defer e.recheck(e.conn())
+	}
 	late := !op.state.phase.CompareAndSwap(running, finished)
 	if op.record != nil {
 		op.record.endAt = e.now()

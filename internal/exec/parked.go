@@ -19,12 +19,14 @@ const (
 	parked                     // it waits for a connection, or behind the retry of an older operation
 	sleeping                   // it waits for the end of the pause before a retry; without a timer the pause is over
 	deciding                   // the retry policy decides about it
+	retrying                   // its next attempt has begun, and later operations wait for the end of that
 )
 
 // line is a list of operations in the order in which they were accepted. Each can be removed.
 type line struct {
 	first, last *Operation
 	latest      *Operation // inserted last before others: the next one often goes behind it
+	scanned     *Operation // all before it keep the order
 	n           int
 	retries     int // number of operations that do not wait for a connection
 	unordered   int // number of operations that do not keep the order
@@ -58,6 +60,9 @@ func (l *line) insert(op *Operation, reason waitReason) {
 	if before != nil {
 		l.latest = op
 	}
+	if op.unordered && (l.scanned == nil || l.scanned.waiting.number > op.waiting.number) {
+		l.scanned = op
+	}
 	l.count(op, 1)
 	l.setReason(op, reason)
 }
@@ -71,10 +76,11 @@ func (l *line) count(op *Operation, n int) {
 
 // setReason changes the reason of an operation of the line.
 func (l *line) setReason(op *Operation, reason waitReason) {
-	if op.waiting.reason == sleeping || op.waiting.reason == deciding {
+	isRetry := func(r waitReason) bool { return r == sleeping || r == deciding || r == retrying }
+	if isRetry(op.waiting.reason) {
 		l.retries--
 	}
-	if reason == sleeping || reason == deciding {
+	if isRetry(reason) {
 		l.retries++
 	}
 	op.waiting.has, op.waiting.reason = true, reason
@@ -94,15 +100,24 @@ func (l *line) remove(op *Operation) {
 	if l.latest == op {
 		l.latest = op.waiting.before
 	}
+	if l.scanned == op {
+		l.scanned = op.waiting.after
+	}
 	l.count(op, -1)
 	l.setReason(op, awake)
 	op.waiting.before, op.waiting.after, op.waiting.inLine = nil, nil, false
 }
 
-// takeAll empties the line. It returns its operations, but those about which the policy decides.
+// takeAll empties the line, but for operations that are under way. It returns those that were taken, without those
+// about which the policy decides.
 func (l *line) takeAll() (all []*Operation) {
-	for op := l.first; op != nil; op = l.first {
+	var after *Operation
+	for op := l.first; op != nil; op = after {
+		after = op.waiting.after
 		reason := op.waiting.reason
+		if reason == retrying {
+			continue
+		}
 		l.remove(op)
 		if reason != deciding {
 			all = append(all, op)
@@ -120,21 +135,47 @@ func (l *line) next() *Operation {
 	if l.unordered == 0 {
 		return nil
 	}
-	for op != nil && !op.unordered {
+	for op = l.scanned; op != nil && !op.unordered; {
 		op = op.waiting.after
 	}
+	l.scanned = op
 	return op
 }
 
 // isPaused reports whether an operation of the line waits for its next attempt, and all behind it that keep the order.
 func (op *Operation) isPaused() bool {
-	return op.waiting.reason == deciding || op.waiting.reason == sleeping && op.waiting.timer != 0
+	switch op.waiting.reason {
+	case deciding, retrying:
+		return true
+	}
+	return op.waiting.reason == sleeping && op.waiting.timer != 0
 }
 
-// enter puts op in the line. mu is held.
+// enter puts op in the line, or changes why it is there. mu is held.
 func (e *Executor) enter(op *Operation, reason waitReason) {
-	e.line.insert(op, reason)
+	if op.waiting.inLine {
+		e.line.setReason(op, reason)
+	} else {
+		e.line.insert(op, reason)
+	}
 	e.hold()
+}
+
+// hasSteps reports whether later operations wait for the end of the next attempt of op: one request alone is sent before
+// theirs, but of several only the first.
+func (op *Operation) hasSteps() bool {
+	s, ok := op.Protocol.(Stepper)
+	return ok && !op.unordered && op.state.attempts.Load() > 0 && op.state.lost && s.HasSteps()
+}
+
+// beginAttempt lets the first operation of the line go, or keeps its place until the end of its attempt. mu is held.
+func (e *Executor) beginAttempt(op *Operation) {
+	e.timers.remove(op)
+	if op.hasSteps() {
+		e.enter(op, retrying)
+	} else {
+		e.leave(op)
+	}
 }
 
 // leave removes op from the line. mu is held.
@@ -235,7 +276,7 @@ func (e *Executor) Unsent(requests []*wire.Request) {
 		}
 	}
 	stopped := e.state == closed
-	withCaller := make([]*Operation, 0, len(requests))
+	waits := make([]*Operation, 0, len(requests))
 	for _, r := range requests {
 		op, ok := r.Handler.(*Operation)
 		if !ok {
@@ -246,12 +287,16 @@ func (e *Executor) Unsent(requests []*wire.Request) {
 			failed = append(failed, op)
 			continue
 		}
+		waits = append(waits, op)
+	}
+	// The later requests of operations are behind the first ones of newer operations. In order, the place of each is near
+	// that of the one before.
+	slices.SortFunc(waits, func(a, b *Operation) int { return cmp.Compare(a.waiting.number, b.waiting.number) })
+	for _, op := range waits {
 		e.beginWait(op)
 		e.enterParked(op)
-		if !op.background {
-			withCaller = append(withCaller, op)
-		}
 	}
+	withCaller := slices.DeleteFunc(waits, func(op *Operation) bool { return op.background })
 	e.mu.Unlock()
 	for _, op := range withCaller {
 		e.finishAbandoned(op)
@@ -352,7 +397,7 @@ func (e *Executor) takeOver() (over []overOp) {
 		}
 	}
 	for op := e.line.first; op != nil; op = op.waiting.after {
-		if op.waiting.reason != deciding {
+		if op.waiting.reason != deciding && op.waiting.reason != retrying {
 			take(op)
 		}
 	}
@@ -395,13 +440,13 @@ func (e *Executor) sendNext() (s step, more bool) {
 	case op.waiting.reason == sleeping && !conn.IsConnected():
 		return step{}, false
 	case op.waiting.reason == sleeping:
-		e.leave(op)
+		e.beginAttempt(op)
 		return step{op: op, begins: true}, true
 	}
 	before := op.state.on
 	op.sendOn(conn)
 	undo := e.endWait(op)
-	e.leave(op) // before the answer can come
+	e.beginAttempt(op) // before the answer can come
 	// Submit under the lock: operations that come meanwhile park behind op.
 	err := conn.Submit(&op.wire, false)
 	if err == nil {
@@ -434,7 +479,7 @@ func (e *Executor) takeBack(op *Operation) bool {
 // removeWaiting is takeBack with mu held.
 func (e *Executor) removeWaiting(op *Operation) bool {
 	switch {
-	case op.waiting.reason == awake || op.waiting.reason == deciding:
+	case op.waiting.reason == awake || op.waiting.reason == deciding || op.waiting.reason == retrying:
 		return false
 	case op.waiting.inLine:
 		e.leave(op)
@@ -495,10 +540,11 @@ func (e *Executor) sleep(op *Operation, pause time.Duration, keepsPlace bool) {
 		return
 	}
 	switch {
-	case op.waiting.inLine:
-		e.line.setReason(op, sleeping)
 	case keepsPlace:
-		e.line.insert(op, sleeping)
+		e.enter(op, sleeping)
+	case op.waiting.inLine:
+		e.leave(op)
+		defer e.recheck(e.conn())
 	}
 	op.waiting.has, op.waiting.reason = true, sleeping
 	// Even a pause of 0 uses the timer: an attempt that fails at once must not recurse.

@@ -1,6 +1,7 @@
 package exec
 
 import (
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -68,7 +69,13 @@ func (e *Executor) consult(op *Operation, err error, retryable bool) {
 	q := question{
 		err: err, retryable: retryable, final: op.single || op.isAbandoned(), detached: op.Detached,
 		started: e.at(op.started), schedule: op.state.schedule,
-		keepsPlace: !op.unordered && IsPassing(err) && !op.isAbandoned(),
+		keepsPlace: !op.unordered && IsPassing(err) && !op.isAbandoned() && !op.wire.EndsConnections(),
+	}
+	if op.wire.EndsConnections() { // what is sent behind it is lost with it: all that waits goes first
+		if op.waiting.inLine {
+			e.giveUpPlace(op)
+		}
+		op.waiting.number = math.MaxInt64
 	}
 	if e.prompt {
 		e.apply(op, q, e.call(q))
@@ -133,16 +140,13 @@ func (e *Executor) call(q question) (v verdict) {
 func (e *Executor) apply(op *Operation, q question, v verdict) {
 	err := q.err
 	op.state.schedule = v.schedule
-	next := v.retry && v.err == nil && !op.single && !op.isAbandoned() && (v.pause != backoff.Stop || op.Detached)
-	if !next && !e.prompt && e.giveUpPlace(op) {
-		defer e.recheck(e.conn())
-	}
 	switch {
 	case v.err != nil:
 		op.state.gaveUp = true
 		op.Finish(errtext.Join(err, v.err))
 		return
 	case !v.retry:
+		e.resumeAttempt(op)
 		op.resume()
 		return
 	case op.single || op.isAbandoned():
@@ -159,6 +163,19 @@ func (e *Executor) apply(op *Operation, q question, v verdict) {
 	}
 	op.note(func(r *telemetry.Record) { r.Retry(err, v.pause) })
 	e.sleep(op, v.pause, q.keepsPlace)
+}
+
+// resumeAttempt lets the others go on when op, about which the policy has decided, goes on with its attempt.
+func (e *Executor) resumeAttempt(op *Operation) {
+	if e.prompt || !op.waiting.inLine {
+		return
+	}
+	e.mu.Lock()
+	e.beginAttempt(op)
+	e.mu.Unlock()
+	if !op.waiting.inLine {
+		e.recheck(e.conn())
+	}
 }
 
 // decision is a call of a policy of the program. If the call blocks or panics, only its own operation suffers.

@@ -146,8 +146,10 @@ func (e *Executor) wake() {
 			case was == sleeping && op.waiting.inLine && isConnected(e.conn()):
 				ripe = true
 				continue
-			case was == sleeping && op.waiting.inLine:
-				e.leave(op)
+			case was == sleeping && op.waiting.inLine: // it waits for a connection in its place
+				e.enter(op, retrying)
+				batch = append(batch, due{op, was})
+				continue
 			case was == parked && e.waitsOn(op, now):
 				continue
 			case was == parked:

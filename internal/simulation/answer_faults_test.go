@@ -33,7 +33,11 @@ var answerFaults = []fault{
 		kind := pick(random, hangUpKinds)
 		rule := curatortest.Rule{Ops: []string{kind}, Action: curatortest.CutBefore}
 		what, undo := ruleFault("servers hang up at one kind of request", rule).strike(w, random)
-		return kind + " " + what, undo
+		over := w.hangUp()
+		return kind + " " + what, func() {
+			undo()
+			over()
+		}
 	}},
 	ruleFault("answer is held", curatortest.Rule{Action: curatortest.HoldReply, Count: 1}),
 	ruleFault("request is held", curatortest.Rule{Action: curatortest.HoldRequest, Count: 1}),

@@ -93,8 +93,12 @@ func (w *world) writeInOrder(ctx context.Context, a *actor, path string, last bo
 		client = hold.Client()
 		w.report.count(fencedRounds)
 	}
+	before, inHangUp := w.hungUp.Load(), w.hangingUp.Load() > 0
 	if !submitInOrder(ctx, client, a.random, writes, last) {
 		return false
+	}
+	if inHangUp || w.hungUp.Load() != before { // a write at which many connections have ended loses its place
+		return true
 	}
 	w.history.note("%s: %d writes below %s have ended", a.name, len(writes), path)
 	for _, x := range writes {

@@ -53,6 +53,8 @@ type world struct {
 	looks      int          // number of reads of the servers' decisions
 	refused    atomic.Int64 // the last time at which something was refused, in nanoseconds
 	refusing   atomic.Int64 // number of faults that refuse something
+	hungUp     atomic.Int64 // number of faults so far in which servers hang up at one kind of request
+	hangingUp  atomic.Int64 // number of those at work
 	faults     atomic.Int64 // number of faults that are at work
 	disturbed  atomic.Int64 // the last time at which a fault was at work, in nanoseconds
 	// operator is a client with a network without faults.
@@ -265,6 +267,13 @@ func (w *world) refuse() (over func()) {
 		w.refused.Store(time.Now().UnixNano())
 		w.refusing.Add(-1)
 	}
+}
+
+// hangUp records that servers hang up at one kind of request until the returned function is called.
+func (w *world) hangUp() (over func()) {
+	w.hangingUp.Add(1)
+	w.hungUp.Add(1)
+	return func() { w.hangingUp.Add(-1) }
 }
 
 // wasRefused reports whether something was refused since a time.
