@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -187,6 +188,74 @@ func TestHangUpAtRequestOfAnyServerSlowsReconnects(t *testing.T) {
 		}
 		if n := countConnects(faults); n > 100 {
 			t.Errorf("%d connections in a minute", n)
+		}
+	})
+}
+
+// A guaranteed removal ends the watch in the client, also if the servers hang up at the removal.
+func TestHangUpAtGuaranteedRemovalEndsTheWatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newOrderFixture(t, retry.Forever(10*time.Millisecond))
+		events := make(chan zk.Event, 100)
+		w := callbacks.NewWatcher(func(_ context.Context, ev zk.Event) {
+			if ev.Type != zk.EventSession {
+				events <- ev
+			}
+		})
+		if err := f.client.Watches().Add().UsingWatcher(w).ForPath(t.Context(), "/node"); err != nil {
+			t.Fatal(err)
+		}
+		f.server.Faults().Add(curatortest.Rule{Ops: []string{"removeWatches"}, Action: curatortest.CutBefore})
+		if err := f.client.Watches().Remove(w).Guaranteed().ForPath(t.Context(), "/node"); !errors.Is(err, framework.ErrUnimplemented) {
+			t.Errorf("the removal: %v", err)
+		}
+		for len(events) > 0 {
+			<-events
+		}
+		if _, err := f.client.SetData().ForPath(t.Context(), "/node", []byte("x")); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		<-time.After(time.Minute)
+		for len(events) > 0 {
+			t.Errorf("event %v after the removal", <-events)
+		}
+	})
+}
+
+// The server ends the connections at a write, which has nothing to do with watches. The answer to the request that sets
+// the watches again, just before it, is lost with each.
+func TestHangUpAtWriteDoesNotEndPersistentWatches(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newOrderFixture(t, retry.NTimes(5, 10*time.Millisecond))
+		if _, err := f.client.Create().ForPath(t.Context(), "/poison", nil); err != nil {
+			t.Fatal(err)
+		}
+		events := make(chan zk.Event, 100)
+		w := callbacks.NewWatcher(func(_ context.Context, ev zk.Event) {
+			if ev.Type != zk.EventSession {
+				events <- ev
+			}
+		})
+		if err := f.client.Watches().Add().UsingWatcher(w).ForPath(t.Context(), "/node"); err != nil {
+			t.Fatal(err)
+		}
+		rule := f.server.Faults().Add(curatortest.Rule{Ops: []string{"setData"}, Path: "/poison", Action: curatortest.CutBefore, Count: 4})
+		_, err := f.client.SetData().ForPath(t.Context(), "/poison", []byte("large"))
+		if err != nil || rule.Hits() != 4 {
+			t.Errorf("the write: %v, %d hits", err, rule.Hits())
+		}
+		<-time.After(time.Minute)
+		for len(events) > 0 {
+			ev := <-events
+			t.Errorf("event %v %v", ev.Type, ev.Err)
+		}
+		if _, err := f.client.SetData().ForPath(t.Context(), "/node", []byte("x")); err != nil {
+			t.Fatal(err)
+		}
+		<-time.After(time.Minute)
+		if len(events) != 1 {
+			t.Errorf("%d events of a change", len(events))
 		}
 	})
 }

@@ -622,6 +622,7 @@ func (c *Conn) established(l *link, resp jute.ConnectResponse) error {
 	}
 	op, bodies := c.watches.frames(c.zxid.Load())
 	l.watchesOp, l.settingWatches = op, len(bodies)
+	l.watchesFirst = len(bodies) > 0 && c.hosts.hasHungUp(op)
 	for _, b := range bodies {
 		l.append(jute.XidSetWatches, op, b)
 	}

@@ -16,7 +16,7 @@ import (
 // that ended so, the client takes the kind for one that the servers lack, for a time that grows.
 const (
 	fewHangUps  = 3  // number of connections in a row, if the servers have never answered a request of the kind
-	manyHangUps = 10 // if they have: more likely the servers are ill
+	manyHangUps = 10 // if they have: more likely the servers are ill. A request with as many keeps no order
 	minUnsent   = time.Second
 	maxUnsentAt = 5 * time.Minute
 )
@@ -51,14 +51,10 @@ func isHangUp(err error) bool {
 func (h *Hosts) hungUp(op jute.Op, why error) (u hangUp, isNew bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.hangUps == nil {
-		h.hangUps = make(map[jute.Op]*hangUp)
-	}
 	k := h.hangUps[op]
 	if k == nil {
 		k = new(hangUp)
-		h.hangUps[op] = k
-		h.anyHangUp.Store(true)
+		h.setHangUp(op, k)
 	}
 	k.connections++
 	limit := fewHangUps
@@ -118,29 +114,71 @@ func (h *Hosts) hasAnswered(op jute.Op) bool {
 	return h.answers[op]
 }
 
-// blame returns the kind of request at which the server may have ended the connection: the oldest one in flight, unless
-// one behind it is of a kind that servers may lack and have not answered yet. Some servers do not answer what came
-// before the request that they do not know. mu is held.
-func (l *link) blame() (op jute.Op, ok bool) {
-	if l.settingWatches > 0 {
-		return l.watchesOp, true // it was sent before all requests
+// hasHungUp reports whether a server may have ended a connection at this kind of request, since one was answered.
+func (h *Hosts) hasHungUp(op jute.Op) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.hangUps[op] != nil
+}
+
+// suspect records that a server has ended a connection at this kind of request, or at one behind it.
+func (h *Hosts) suspect(op jute.Op) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.hangUps[op] == nil {
+		h.setHangUp(op, new(hangUp))
+	}
+}
+
+// setHangUp begins to count the connections that end at a kind of request. mu is held.
+func (h *Hosts) setHangUp(op jute.Op, k *hangUp) {
+	if h.hangUps == nil {
+		h.hangUps = make(map[jute.Op]*hangUp)
+	}
+	h.hangUps[op] = k
+	h.anyHangUp.Store(true)
+}
+
+// watchesAnswered records that the watches are set again, and sends the requests that waited for it.
+func (l *link) watchesAnswered() {
+	c := l.c
+	c.hosts.answered(l.watchesOp)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if l.watchesFirst {
+		l.watchesFirst = false
+		l.refilled()
+	}
+}
+
+// blame returns the kind of request at which the server may have ended the connection, and the request: the oldest one
+// in flight, unless one behind it is of a kind that servers may lack and have not answered yet. Some servers do not
+// answer what came before the request that they do not know. Without a request it is the kind that sets the watches
+// again. mu is held.
+func (l *link) blame() (op jute.Op, blamed *Request, ok bool) {
+	if l.settingWatches > 0 && l.flight.len() == 0 {
+		return l.watchesOp, nil, true
 	}
 	for i := range l.flight.len() {
 		r := l.flight.at(i)
-		if r.Err != nil { // another request was sent in its place
+		if r.replaced {
 			continue
 		}
-		if !ok {
-			op, ok = r.Op, true
+		if blamed == nil {
+			blamed = r
 		}
 		if isOptional(r.Op) && !l.c.hosts.hasAnswered(r.Op) {
-			return r.Op, true
+			return r.Op, r, true
 		}
 	}
-	return op, ok
+	if blamed == nil {
+		return op, nil, false
+	}
+	return blamed.Op, blamed, true
 }
 
-// noteHangUp records at which kind of request the server has ended the connection, if it did.
+// noteHangUp records at which kind of request the server has ended the connection, if it did. If that was before the
+// watches were set again, it may be their request or one behind it: the next connection sends them alone.
 func (l *link) noteHangUp() {
 	c := l.c
 	a, ok := l.Conn.(*attempt)
@@ -152,15 +190,23 @@ func (l *link) noteHangUp() {
 		return
 	}
 	c.mu.Lock()
-	op, ok := l.blame()
+	op, blamed, ok := l.blame()
+	isOpen := l.settingWatches > 0 && blamed != nil
+	if blamed != nil && !isOpen && blamed.hangUps < manyHangUps {
+		blamed.hangUps++
+	}
 	c.mu.Unlock()
-	if !ok {
+	switch {
+	case !ok:
+		return
+	case isOpen:
+		c.hosts.suspect(l.watchesOp)
 		return
 	}
 	u, isNew := c.hosts.hungUp(op, why)
 	if isNew {
-		c.cfg.Logger.LogAttrs(c.ctx, slog.LevelWarn, "a kind of request ends the connections", slog.String("kind", op.String()),
-			slog.Int("connections", u.connections), slog.Any("error", why))
+		c.cfg.Logger.LogAttrs(c.ctx, slog.LevelWarn, "a kind of request ends the connections",
+			slog.String("kind", op.String()), slog.Int("connections", u.connections), slog.Any("error", why))
 	}
 	if op == jute.OpSetWatches2 && u.err != nil { // the next connection sets the other watches
 		c.endPersistentWatches()

@@ -71,6 +71,7 @@ type link struct {
 	batch         int64         // when the first request of out was encoded
 	beat          int64         // when the last heartbeat was encoded
 	answerReadAt  int64         // when the last answer was read
+	watchesFirst  bool          // no request is sent before the watches are set again
 	heartbeats    int           // number of heartbeats in flight
 	progressSeen  int64         // result of lastProgress in the previous call of Heartbeat
 	stalledCalls  int           // number of calls of Heartbeat since progressSeen changed
@@ -296,8 +297,9 @@ func (l *link) handle(body []byte) (ours bool, err error) {
 		}
 		return true, nil
 	case h.Xid == jute.XidSetWatches: // without these watches the watchers would wait for ever: try another connection
-		l.settingWatches--
-		c.hosts.answered(l.watchesOp)
+		if l.settingWatches--; l.settingWatches == 0 {
+			l.watchesAnswered()
+		}
 		if h.Code == jute.CodeUnimplemented { // the server closes the connection too: the next one sets the others
 			c.endPersistentWatches()
 		}
@@ -420,8 +422,9 @@ func (l *link) silent() error {
 // popFlight removes the oldest request from the flight: its answer was read. c.mu is held.
 func (l *link) popFlight() {
 	r := l.flight.pop()
-	if r.Err == nil {
+	if !r.replaced {
 		l.c.hosts.answered(r.Op)
+		r.hangUps = 0
 	}
 	now := l.frames.readAt
 	l.windows.answered(r.Op, now-r.sent, now)

@@ -20,7 +20,7 @@ type Request struct {
 
 	// Reply is the answer if Err is nil. A failed multi has its results too.
 	Reply jute.Reply
-	Err   error // in flight, the error that replaces the answer: see Hosts.lacks
+	Err   error // in flight, the error that replaces the answer, if it is replaced
 	Zxid  int64
 
 	xid        int32
@@ -36,12 +36,17 @@ type Request struct {
 	waits      bool // it is in link.waiting
 	encoded    bool // it was encoded in any attempt
 	wrote      bool // it was encoded as a write in any attempt
+	replaced   bool // another request was sent in its place: see Hosts.lacks
+	hangUps    uint8
 	inFlight   bool
 	prev, next *Request
 }
 
 // WasSent reports whether r was sent in any attempt.
 func (r *Request) WasSent() bool { return r.encoded }
+
+// EndsConnections reports whether servers have ended many connections in a row at r.
+func (r *Request) EndsConnections() bool { return r.hangUps >= manyHangUps }
 
 // Sizes returns the sizes of r and its answer on the wire in bytes; 0 if it was not sent or answered.
 func (r *Request) Sizes() (request, response int) { return int(r.size), int(r.received) }
@@ -69,7 +74,7 @@ func (r *Request) chroot(c *Conn) string {
 // the error has the reason. skipped is the size of an answer that was too large to read.
 func (r *Request) answer(c *Conn, h jute.ReplyHeader, body []byte, skipped int) error {
 	r.Zxid, r.received = h.Zxid, int32(max(len(body), skipped))
-	if r.Err != nil {
+	if r.replaced {
 		return nil
 	}
 	if r.Err = h.Code.Err(); r.Err != nil {

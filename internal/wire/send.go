@@ -51,7 +51,7 @@ func (l *link) withdraw(r *Request) bool {
 
 // hasRoom reports whether r may be encoded now.
 func (l *link) hasRoom(r *Request, now int64) bool {
-	if l.dead || l.flight.len() >= maxInFlight || len(l.out) >= maxUnsent || l.c.watches.awaitsCover(r, l.c) {
+	if l.dead || l.watchesFirst || l.flight.len() >= maxInFlight || len(l.out) >= maxUnsent || l.c.watches.awaitsCover(r, l.c) {
 		return false
 	}
 	oldest := now
@@ -94,11 +94,12 @@ func (l *link) encode(r *Request) {
 		wireOp, flags = l.encodeWatch(r)
 	}
 	sent := &r.Request
-	if r.Err = c.hosts.lacks(r.Op); r.Err != nil { // the answer keeps its turn
+	r.Err = c.hosts.lacks(r.Op)
+	if r.replaced = r.Err != nil; r.replaced { // the answer keeps its turn
 		wireOp, sent = jute.OpExists, &jute.Request{Op: jute.OpExists, Path: "/"}
 	}
 	at := len(l.out)
-	r.sent, r.encoded, r.wrote = l.batch, true, r.wrote || r.Err == nil && isWrite(r.Op)
+	r.sent, r.encoded, r.wrote = l.batch, true, r.wrote || !r.replaced && isWrite(r.Op)
 	b := append(l.out, 0, 0, 0, 0)
 	b = jute.AppendRequestHeader(b, jute.RequestHeader{Xid: r.xid, Op: wireOp})
 	keep := r.Flags
