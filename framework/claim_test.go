@@ -190,7 +190,7 @@ func TestClaimLateWriteAfterEndOfSessionIsRefusedWhoeverHasTheNode(t *testing.T)
 		must(t, testenv.Server(t).ExpireSession(one.SessionID()))
 		must(t, two.Sync().ForPath(ctx, "/"))
 		_, err = two.Create().CreatingParentsIfNeeded().WithMode(builders.Ephemeral).ForPath(ctx, claimPath, nil)
-		must(t, err) // the parent is a container, which may be gone
+		must(t, err)                                             // the parent is a container, which may be gone
 		for _, late := range []*framework.Claim{first, second} { // as if it had not heard of the end
 			write := two.TransactionOp().Create().ForPath("/late", nil)
 			if _, err := two.Transaction().ForOperations(ctx, late.Fence(), write); !errors.Is(err, framework.ErrClaimLost) {

@@ -27,11 +27,12 @@ func (l *Lanes) PushProgram(t Task) { l.program.Push(t) }
 // PushLibrary puts a task of the library behind the library's others. After Close it will not run.
 func (l *Lanes) PushLibrary(t Task) { l.library.Push(t) }
 
-// Close refuses further tasks, and waits up to limit until the accepted ones have run, as that of a Queue.
+// Close refuses further tasks, and waits up to limit until the accepted ones have run, as that of a Queue. Tasks of the
+// program may still wait behind those of the library: their lane closes behind these.
 func (l *Lanes) Close(limit time.Duration) bool {
 	end := time.Now().Add(limit)
-	done := l.library.Close(limit)
-	return l.program.Close(time.Until(end)) && done
+	l.library.Push(Func(func() { l.program.Close(0) }))
+	return l.library.Close(limit) && l.program.Close(time.Until(end))
 }
 
 // Load returns the number of tasks that wait in both lanes, and the age of the oldest at most.

@@ -71,3 +71,22 @@ func TestClosedLanesTakeNothing(t *testing.T) {
 	l.PushProgram(dispatch.Func(func() { t.Error("ran") }))
 	l.PushLibrary(dispatch.Func(func() { t.Error("ran") }))
 }
+
+// The library's lane is busy beyond the limit. The program's tasks behind it still run.
+func TestLanesRunTasksThatCloseHasNotWaitedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := dispatch.StartLanes()
+		l.PushLibrary(dispatch.Func(func() { <-time.After(2 * time.Second) }))
+		ran := 0
+		for range 10 {
+			l.Push(dispatch.Func(func() { ran++ }))
+		}
+		if l.Close(time.Second) {
+			t.Error("closed in time")
+		}
+		<-time.After(time.Minute)
+		if ran != 10 {
+			t.Errorf("%d of 10 accepted tasks have run", ran)
+		}
+	})
+}
