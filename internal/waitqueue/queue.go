@@ -53,7 +53,7 @@ func (q *Queue) Acquire(ctx context.Context, wait time.Duration) (*Contender, er
 // AcquireOnce is Acquire without a second try: it fails with [ErrNodeLost] if our node vanishes while it waits. It
 // sends the create and the first list together, so an uncontended acquire takes one round trip.
 func (q *Queue) AcquireOnce(ctx context.Context, wait time.Duration) (_ *Contender, err error) {
-	ctx = hook.Telemetry(q.Client).ExpectingErrors(ctx)
+	ctx = builders.OutOfFlight(hook.Telemetry(q.Client).ExpectingErrors(ctx)) // a retry of the program holds up no grant
 	c := &Contender{}
 	creation := q.newCreate().StoringStatIn(&c.Stat).Submit(ctx, zkpath.Join(q.Path, q.Prefix), q.Data)
 	children, listErr := q.listOnce(ctx, c)

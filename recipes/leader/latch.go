@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/callbacks"
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/errtext"
@@ -279,6 +280,7 @@ func (l *LeaderLatch) whileConnected(ctx context.Context) (context.Context, cont
 func (l *LeaderLatch) isFirst(
 	ctx context.Context, c *waitqueue.Contender, watcher *callbacks.Watcher,
 ) (first bool, unread, err error) {
+	ctx = builders.OutOfFlight(ctx) // a retry of the program holds up no leadership
 	_, unread = l.client.GetData().Undecompressed().UsingWatcher(watcher).ForPath(ctx, c.Path)
 	switch {
 	case errors.Is(unread, zk.ErrNoNode):
