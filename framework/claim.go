@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/go-zookeeper/zk"
 
@@ -38,13 +39,13 @@ func (c *Client) CreateEphemeral(ctx context.Context, path string, data []byte) 
 }
 
 // Claim creates an ephemeral node at a fixed path, as [Client.CreateEphemeral] does, and begins an epoch: it sets the
-// data of the node epoch, and creates an ephemeral child of it that has the id of the session as its name, all in the
-// same transaction. epoch is a persistent node for this path alone, which Claim creates, and which no client should
-// write otherwise. The errors are those of CreateEphemeral.
+// data of the node epoch, and creates an ephemeral child of it, with the id of the session and a random part as its
+// name, all in the same transaction. The child ends with the session, or with its next claim. epoch is a persistent node
+// for this path alone, which Claim creates, and which no client should write otherwise. The errors are those of CreateEphemeral.
 //
 // The fence of the [Claim] checks the node, the child and the version of that write. The server refuses a late write
 //   - after the end of the session, whoever has created the node since, with Claim or without it, in Java for example;
-//   - after the next Claim with this epoch, of any client;
+//   - after the next Claim with this epoch, of any client, also if the node epoch was deleted between them;
 //   - while the node does not exist.
 //
 // It does not refuse a write if the node was deleted while its session lived, and was created again without Claim.
@@ -69,7 +70,8 @@ type Claim struct {
 // Context returns the context of the session that has the node: see [Session.Context].
 func (c *Claim) Context() context.Context { return c.session.Context() }
 
-// Epoch returns the version of the epoch node that is this claim's. It grows from claim to claim.
+// Epoch returns the version of the epoch node that is this claim's. It grows from claim to claim, and
+// begins again if the epoch node is deleted.
 func (c *Claim) Epoch() int32 { return c.version }
 
 // Token returns the fencing token: the id of the transaction that created the node. It grows from claim to claim.
@@ -165,9 +167,9 @@ func (c *Client) claimOnce(ctx context.Context, path, epoch string, data []byte)
 // begin sets the fence of the claim, and returns the operations that make it true. The error is zk.ErrNoNode without an
 // epoch node.
 //
-// Each claim has another version of the epoch node, also within one session. The child ends with the session, and has a
-// name that no other session uses: it holds off late writes when a client without Claim creates the node, and when the
-// epoch node was deleted, which begins again with version 0.
+// Each claim has another version of the epoch node, also within one session. The child ends with the session, and no
+// other claim has its name: it holds off late writes when a client without Claim creates the node, and when the epoch
+// node was deleted, which begins again with version 0.
 func (c *Claim) begin(ctx context.Context, epoch string) (ops []builders.TransactionOperation, err error) {
 	var stat zk.Stat
 	children, err := c.client.GetChildren().StoringStatIn(&stat).ForPath(ctx, epoch)
@@ -177,11 +179,12 @@ func (c *Claim) begin(ctx context.Context, epoch string) (ops []builders.Transac
 	op := c.client.TransactionOp()
 	ops = append(ops, op.SetData().WithVersion(stat.Version).Uncompressed().ForPath(epoch, []byte{}))
 	for _, child := range children {
-		if id, err := strconv.ParseUint(child, 16, 64); err == nil && c.client.core.connection.isOwn(int64(id)) {
+		id, _, _ := strings.Cut(child, "-")
+		if id, err := strconv.ParseUint(id, 16, 64); err == nil && c.client.core.connection.isOwn(int64(id)) {
 			ops = append(ops, op.Delete().ForPath(zkpath.Join(epoch, child)))
 		}
 	}
-	child := zkpath.Join(epoch, fmt.Sprintf("%016x", uint64(c.session.ID())))
+	child := zkpath.Join(epoch, fmt.Sprintf("%016x-%s", uint64(c.session.ID()), zkpath.NewProtectionID()))
 	ops = append(ops, op.Create().WithMode(builders.Ephemeral).Uncompressed().ForPath(child, []byte{}))
 	c.version = stat.Version + 1
 	c.fence = hook.JoinFences([]builders.TransactionOperation{

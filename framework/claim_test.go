@@ -228,6 +228,83 @@ func TestClaimLateWriteAfterDeletionOfEpochNodeIsRefused(t *testing.T) {
 	must(t, err)
 }
 
+// The next claim of the same session also begins with the first version.
+func TestClaimOvertakenInItsSessionAfterDeletionOfEpochNodeIsRefused(t *testing.T) {
+	t.Parallel()
+	ctx := testenv.Context(t)
+	connect := testenv.ConnectString(t)
+	client, operator := connectClient(t, connect), connectClient(t, connect)
+	var claims []*framework.Claim
+	for range 3 {
+		claim, err := client.Claim(ctx, claimPath, epochPath, nil)
+		must(t, err)
+		claims = append(claims, claim)
+		must(t, operator.Sync().ForPath(ctx, "/"))
+		children, err := operator.GetChildren().ForPath(ctx, epochPath)
+		if err != nil || len(children) != 1 {
+			t.Errorf("children %v, %v", children, err)
+		}
+		must(t, operator.Delete().DeletingChildrenIfNeeded().ForPath(ctx, epochPath))
+	}
+	last, err := client.Claim(ctx, claimPath, epochPath, nil)
+	must(t, err)
+	for _, claim := range claims {
+		if claim.Epoch() != last.Epoch() {
+			t.Errorf("epoch %d after %d", last.Epoch(), claim.Epoch())
+		}
+		if _, err := claim.Client().Create().ForPath(ctx, "/late", nil); !errors.Is(err, framework.ErrClaimLost) {
+			t.Errorf("error of an overtaken claim is %v", err)
+		}
+	}
+	_, err = last.Client().Create().ForPath(ctx, "/state", nil)
+	must(t, err)
+}
+
+// Each claim makes a child of its own, and deletes that of the claim before it. The last one goes with the session.
+func TestClaimLeavesOneChildUntilEndOfSession(t *testing.T) {
+	t.Parallel()
+	ctx := testenv.Context(t)
+	connect := testenv.ConnectString(t)
+	client, other := connectClient(t, connect), connectClient(t, connect)
+	wantChildren := func(want int) []string {
+		t.Helper()
+		must(t, other.Sync().ForPath(ctx, "/"))
+		children, err := other.GetChildren().ForPath(ctx, epochPath)
+		if err != nil || len(children) != want {
+			t.Errorf("children %v, %v", children, err)
+		}
+		return children
+	}
+	seen := map[string]bool{}
+	claim := func() {
+		t.Helper()
+		_, err := client.Claim(ctx, claimPath, epochPath, nil)
+		must(t, err)
+		for _, child := range wantChildren(1) {
+			if seen[child] {
+				t.Errorf("two claims have the child %s", child)
+			}
+			seen[child] = true
+		}
+	}
+	claim()
+	claim()
+	must(t, client.Reset())
+	must(t, client.BlockUntilConnected(ctx))
+	claim() // the earlier session has a child until its timeout
+	claim()
+	must(t, client.Delete().ForPath(ctx, claimPath))
+	claim()
+	ended := client.Session()
+	must(t, testenv.Server(t).ExpireSession(client.SessionID()))
+	<-ended.Context().Done()
+	wantChildren(0)
+	must(t, client.BlockUntilConnected(ctx))
+	claim()
+	must(t, client.Close())
+	wantChildren(0)
+}
+
 // A claim is behind the answer to the transaction that made it, unless the next one was faster.
 func TestClaimsAtOnceHaveOneHolder(t *testing.T) {
 	t.Parallel()
