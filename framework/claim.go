@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -32,7 +33,8 @@ var (
 // at the owner of the node, deletes it and creates it again.
 //
 // A node of an earlier session may end by itself in the moment in which it is replaced. If another client creates its
-// own within that round trip, that one is replaced. [Client.Claim] excludes it.
+// own within that round trip, that one is replaced. [Client.Claim] excludes it. Neither excludes it if an operator
+// deletes the node within the round trip.
 func (c *Client) CreateEphemeral(ctx context.Context, path string, data []byte) error {
 	_, err := c.claim(ctx, path, "", data)
 	return err
@@ -40,8 +42,13 @@ func (c *Client) CreateEphemeral(ctx context.Context, path string, data []byte) 
 
 // Claim creates an ephemeral node at a fixed path, as [Client.CreateEphemeral] does, and begins an epoch: it sets the
 // data of the node epoch, and creates an ephemeral child of it, with the id of the session and a random part as its
-// name, all in the same transaction. The child ends with the session, or with its next claim. epoch is a persistent node
-// for this path alone, which Claim creates, and which no client should write otherwise. The errors are those of CreateEphemeral.
+// name, all in the same transaction. The child ends with the session, or with its next claim. epoch is a persistent
+// node for this path alone, which Claim creates, and which no client should write otherwise.
+//
+// The errors are those of CreateEphemeral, with one case more: a node of an earlier session of this client is replaced
+// only while that session has a child of epoch. One that only CreateEphemeral has made, or whose child was deleted, is
+// [ErrClaimed] until that session has ended: without the child the server could not see that it ends, and that another
+// client has created the node since.
 //
 // The fence of the [Claim] checks the node, the child and the version of that write. The server refuses a late write
 //   - after the end of the session, whoever has created the node since, with Claim or without it, in Java for example;
@@ -116,12 +123,16 @@ func (c *Client) claim(ctx context.Context, path, epoch string, data []byte) (cl
 const maxClaimRounds = 10
 
 // claimOnce claims the path, or returns an error. again reports whether it may do so in another round.
+//
+// What it reads and the transaction go on one connection. So the transaction does not take effect after the end of the
+// session, with which a node of this session ends: another client may have created its own by then.
 func (c *Client) claimOnce(ctx context.Context, path, epoch string, data []byte) (_ *Claim, again bool, err error) {
 	claim := &Claim{client: c, path: path, session: c.Session()}
-	op := c.TransactionOp()
+	op, flight := c.TransactionOp(), builders.Pipelined(ctx)
 	var ops []builders.TransactionOperation
+	var withChild []int64
 	if epoch != "" {
-		ops, err = claim.begin(ctx, epoch)
+		ops, withChild, err = claim.begin(flight, epoch)
 		if errors.Is(err, zk.ErrNoNode) {
 			if err := c.EnsurePath(ctx, epoch); err != nil {
 				return nil, false, err
@@ -132,11 +143,11 @@ func (c *Client) claimOnce(ctx context.Context, path, epoch string, data []byte)
 			return nil, false, err
 		}
 	}
-	stat, err := c.CheckExists().ForPath(ctx, path)
+	stat, err := c.CheckExists().ForPath(flight, path)
 	switch {
 	case err != nil:
 		return nil, false, err
-	case claim.Context().Err() != nil: // the answers may be of two sessions, and the second older than the first
+	case claim.Context().Err() != nil: // the connection may be of the next session
 		return nil, true, ErrSessionLost
 	case stat != nil && !c.core.connection.isOwn(stat.EphemeralOwner):
 		owner := fmt.Sprintf("session %#x has it", uint64(stat.EphemeralOwner))
@@ -144,11 +155,15 @@ func (c *Client) claimOnce(ctx context.Context, path, epoch string, data []byte)
 			owner = "it is not ephemeral"
 		}
 		return nil, false, errtext.Wrap(ErrClaimed, "", "%s", owner)
+	case stat != nil && epoch != "" && stat.EphemeralOwner != claim.session.ID() &&
+		!slices.Contains(withChild, stat.EphemeralOwner): // or both have come since the children were read
+		return nil, true, errtext.Wrap(ErrClaimed, "", "earlier session %#x of this client has it, without a child of %s",
+			uint64(stat.EphemeralOwner), epoch)
 	case stat != nil:
 		ops = append(ops, op.Delete().WithVersion(stat.Version).ForPath(path))
 	}
 	ops = append(ops, op.Create().WithMode(builders.Ephemeral).ForPath(path, data))
-	_, err = c.Transaction().StoringZxidIn(&claim.token).ForOperations(ctx, ops...)
+	_, err = c.Transaction().StoringZxidIn(&claim.token).ForOperations(flight, ops...)
 	switch {
 	case err == nil && claim.Context().Err() == nil:
 		return claim, false, nil
@@ -164,24 +179,29 @@ func (c *Client) claimOnce(ctx context.Context, path, epoch string, data []byte)
 	return nil, again, err
 }
 
-// begin sets the fence of the claim, and returns the operations that make it true. The error is zk.ErrNoNode without an
+// begin sets the fence of the claim. It returns the operations that make it true, and the sessions of this client whose
+// children these delete: the server refuses them after the end of such a session. The error is zk.ErrNoNode without an
 // epoch node.
 //
 // Each claim has another version of the epoch node, also within one session. The child ends with the session, and no
 // other claim has its name: it holds off late writes when a client without Claim creates the node, and when the epoch
 // node was deleted, which begins again with version 0.
-func (c *Claim) begin(ctx context.Context, epoch string) (ops []builders.TransactionOperation, err error) {
+func (c *Claim) begin(ctx context.Context, epoch string) (
+	ops []builders.TransactionOperation, withChild []int64, err error,
+) {
 	var stat zk.Stat
 	children, err := c.client.GetChildren().StoringStatIn(&stat).ForPath(ctx, epoch)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	op := c.client.TransactionOp()
 	ops = append(ops, op.SetData().WithVersion(stat.Version).Uncompressed().ForPath(epoch, []byte{}))
 	for _, child := range children {
-		id, _, _ := strings.Cut(child, "-")
-		if id, err := strconv.ParseUint(id, 16, 64); err == nil && c.client.core.connection.isOwn(int64(id)) {
+		text, _, _ := strings.Cut(child, "-")
+		id, err := strconv.ParseUint(text, 16, 64)
+		if err == nil && c.client.core.connection.isOwn(int64(id)) {
 			ops = append(ops, op.Delete().ForPath(zkpath.Join(epoch, child)))
+			withChild = append(withChild, int64(id))
 		}
 	}
 	child := zkpath.Join(epoch, fmt.Sprintf("%016x-%s", uint64(c.session.ID()), zkpath.NewProtectionID()))
@@ -190,5 +210,5 @@ func (c *Claim) begin(ctx context.Context, epoch string) (ops []builders.Transac
 	c.fence = hook.JoinFences([]builders.TransactionOperation{
 		op.Fence(ErrClaimLost, c.path, child), op.FenceVersion(ErrClaimLost, epoch, c.version),
 	}).(builders.TransactionOperation)
-	return ops, nil
+	return ops, withChild, nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -303,6 +304,122 @@ func TestClaimLeavesOneChildUntilEndOfSession(t *testing.T) {
 	claim()
 	must(t, client.Close())
 	wantChildren(0)
+}
+
+// The session that has the node ends between the look at the node and its replacement, and another client is faster.
+// The node is the only one of that session, or there is a child too.
+func TestClaimWhoseEarlierSessionEndsMeanwhileLeavesNodeOfAnother(t *testing.T) {
+	t.Parallel()
+	for name, claim := range claims {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx := testenv.Context(t)
+			chroot := testenv.Chroot(t)
+			proxy, connect := testclient.Proxy(t, chroot)
+			client, other := connectClient(t, connect), connectClient(t, testenv.Addr(t)+chroot)
+			must(t, client.EnsurePath(ctx, epochPath))
+			must(t, claim(ctx, client, "earlier"))
+			earlier := client.SessionID()
+			must(t, client.Reset())
+			must(t, client.BlockUntilConnected(ctx))
+			held := proxy.Faults().Add(curatortest.Rule{
+				Ops: []string{"multi"}, Action: curatortest.HoldRequest, Count: 1, MayMiss: true,
+			})
+			ended := make(chan error, 1)
+			go func() { ended <- claims["Claim"](ctx, client, "ours") }()
+			var err error
+			testenv.Eventually(t, func() bool {
+				select {
+				case err = <-ended:
+					return true
+				default:
+					return held.Hits() == 1
+				}
+			}, "the claim is refused, or has looked")
+			must(t, testenv.Server(t).ExpireSession(earlier))
+			must(t, other.Sync().ForPath(ctx, "/"))
+			must(t, other.CreateEphemeral(ctx, claimPath, []byte("theirs")))
+			held.Release()
+			if err == nil {
+				err = receive(t, ended)
+			}
+			if !errors.Is(err, framework.ErrClaimed) || framework.MayHaveTakenEffect(err) {
+				t.Errorf("error is %v", err)
+			}
+			if data, err := other.GetData().ForPath(ctx, claimPath); err != nil || string(data) != "theirs" {
+				t.Errorf("data %q, %v", data, err)
+			}
+		})
+	}
+}
+
+// beforeCreate is an ACL provider that calls a function once, before the node of a claim is created.
+type beforeCreate struct {
+	builders.FixedACL
+	fn atomic.Pointer[func()]
+}
+
+func (b *beforeCreate) ACLForPath(path string) []zk.ACL {
+	if path == claimPath {
+		if fn := b.fn.Swap(nil); fn != nil {
+			(*fn)()
+		}
+	}
+	return nil
+}
+
+// The present session has the node when the claim looks, and the next session of the client is there before the
+// transaction.
+func TestClaimWhosePresentSessionEndsMeanwhileLeavesNodeOfAnother(t *testing.T) {
+	t.Parallel()
+	for name, claim := range claims {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx := testenv.Context(t)
+			connect := testenv.ConnectString(t)
+			between := &beforeCreate{FixedACL: zk.WorldACL(zk.PermAll)}
+			client, other := connectClient(t, connect, framework.WithACLProvider(between)), connectClient(t, connect)
+			must(t, client.CreateEphemeral(ctx, claimPath, []byte("before")))
+			next := func() {
+				session := client.Session()
+				must(t, testenv.Server(t).ExpireSession(session.ID()))
+				<-session.Context().Done()
+				must(t, other.Sync().ForPath(ctx, "/"))
+				must(t, other.CreateEphemeral(ctx, claimPath, []byte("theirs")))
+				must(t, client.BlockUntilConnected(ctx))
+			}
+			between.fn.Store(&next)
+			err := claim(ctx, client, "ours")
+			if !errors.Is(err, framework.ErrClaimed) || framework.MayHaveTakenEffect(err) {
+				t.Errorf("error is %v", err)
+			}
+			if data, err := other.GetData().ForPath(ctx, claimPath); err != nil || string(data) != "theirs" {
+				t.Errorf("data %q, %v", data, err)
+			}
+		})
+	}
+}
+
+// Without a child of the session that has the node, nothing shows to the server that it has ended.
+func TestClaimOfNodeOfEarlierSessionWithoutChildIsRefusedUntilItsEnd(t *testing.T) {
+	t.Parallel()
+	ctx := testenv.Context(t)
+	client := connectClient(t, testenv.ConnectString(t))
+	must(t, client.CreateEphemeral(ctx, claimPath, []byte("earlier")))
+	_, err := client.Claim(ctx, claimPath, epochPath, []byte("same session"))
+	must(t, err)
+	wantClaimed(t, client, "same session")
+	must(t, client.Delete().DeletingChildrenIfNeeded().ForPath(ctx, epochPath))
+	earlier := client.SessionID()
+	must(t, client.Reset())
+	must(t, client.BlockUntilConnected(ctx))
+	if _, err = client.Claim(ctx, claimPath, epochPath, nil); !errors.Is(err, framework.ErrClaimed) {
+		t.Errorf("error is %v", err)
+	}
+	must(t, testenv.Server(t).ExpireSession(earlier))
+	_, err = client.Claim(ctx, claimPath, epochPath, []byte("ours"))
+	must(t, err)
+	wantClaimed(t, client, "ours")
 }
 
 // A claim is behind the answer to the transaction that made it, unless the next one was faster.
