@@ -6,6 +6,7 @@ import (
 
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/errtext"
+	"github.com/gocurator/curator/internal/waitqueue"
 )
 
 // CachedAtomicNumber hands out unique numbers. It takes them from a counter in blocks, so that most of them cost no
@@ -57,7 +58,8 @@ func (c *CachedAtomicNumber[T]) Next(ctx context.Context) (Result[T], error) {
 	select {
 	case <-c.turn:
 	case <-ctx.Done():
-		return Result[T]{}, errtext.Wrap(ctx.Err(), "atomic", "next number of %s", c.number.engine.path)
+		err := waitqueue.Explain(ctx, c.number.engine.client, ctx.Err())
+		return Result[T]{}, errtext.Wrap(err, "atomic", "next number of %s", c.number.engine.path)
 	}
 	defer func() { c.turn <- struct{}{} }()
 	if c.left == 0 {

@@ -103,7 +103,7 @@ func (e *engine) doUnnamed(ctx context.Context, c *call) outcome {
 		return outcome{err: e.err}
 	}
 	if err := ctx.Err(); err != nil {
-		return outcome{err: err}
+		return outcome{err: waitqueue.Explain(ctx, e.client, err)}
 	}
 	c.ctx, c.done = ctx, make(chan struct{})
 	e.mu.Lock()
@@ -123,12 +123,12 @@ func (e *engine) doUnnamed(ctx context.Context, c *call) outcome {
 
 // leave ends a call whose context has ended.
 func (e *engine) leave(c *call) outcome {
+	out := outcome{err: waitqueue.Explain(c.ctx, e.client, c.ctx.Err())}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if c.phase == over {
 		return c.out
 	}
-	out := outcome{err: c.ctx.Err()}
 	if c.phase == sent {
 		e.obs.Uncertain(c.ctx)
 		out.pre, out.post, out.err = c.pre, c.post, errtext.Join(ErrUncertain, out.err)

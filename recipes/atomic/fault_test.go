@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -505,5 +507,78 @@ func TestNumberReceiptAfterCloseProvesNothingOfEarlierAttempt(t *testing.T) {
 		got, err := s.otherLong().Get(s.ctx)
 		s.must(err)
 		y.check(s, got)
+	})
+}
+
+// A wait that ends in an outage says why there is no connection, whichever call waits and for whatever.
+func TestNumberInAnOutageNamesItsReason(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		refuse := func(context.Context, string, string) (net.Conn, error) { return nil, syscall.ECONNREFUSED }
+		client, err := framework.New("127.0.0.1:1", framework.WithDialer(refuse))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := client.Start(); err != nil {
+			t.Fatal(err)
+		}
+		defer client.Close() //nolint:errcheck // nothing is left to lose
+		n := atomic.NewDistributedAtomicLong(client, counterPath, patient)
+		ids := atomic.NewCachedAtomicLong(n, 10)
+		value := atomic.NewDistributedAtomicValue(client, counterPath, patient)
+		calls := map[string]func(ctx context.Context) error{
+			"Get":        func(ctx context.Context) error { _, err := n.Get(ctx); return err },
+			"Increment":  func(ctx context.Context) error { _, err := n.Increment(ctx); return err },
+			"TrySet":     func(ctx context.Context) error { _, err := n.TrySet(ctx, 1); return err },
+			"ForceSet":   func(ctx context.Context) error { return n.ForceSet(ctx, 1) },
+			"Initialize": func(ctx context.Context) error { _, err := n.Initialize(ctx, 1); return err },
+			"of a value": func(ctx context.Context) error { return value.ForceSet(ctx, []byte("x")) },
+			"Next":       func(ctx context.Context) error { _, err := ids.Next(ctx); return err },
+			"Next behind another": func(ctx context.Context) error {
+				first := make(chan struct{})
+				go func() {
+					defer close(first)
+					_, _ = ids.Next(ctx)
+				}()
+				defer func() { <-first }()
+				synctest.Wait()
+				short, end := context.WithTimeout(ctx, time.Second/2)
+				defer end()
+				_, err := ids.Next(short)
+				return err
+			},
+		}
+		ended, end := context.WithTimeout(t.Context(), time.Second)
+		defer end()
+		<-ended.Done()
+		for name, call := range calls {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			err := call(ctx)
+			cancel()
+			if !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, syscall.ECONNREFUSED) || isUncertain(err) {
+				t.Errorf("%s: the error is %v", name, err)
+			}
+		}
+		if _, err := n.Increment(ended); !errors.Is(err, syscall.ECONNREFUSED) {
+			t.Errorf("with an ended context the error is %v", err)
+		}
+	})
+}
+
+// The answer to the write is lost, and then there is no connection until the caller leaves.
+func TestNumberUncertainInAnOutageNamesItsReason(t *testing.T) {
+	t.Parallel()
+	inMemory(t, func(s *scene) {
+		n := s.long()
+		s.must(n.ForceSet(s.ctx, 1))
+		s.place.Faults().RefuseConnects()
+		lost := s.place.Faults().Add(curatortest.Rule{Ops: []string{"setData"}, Count: 1, Action: curatortest.CutAfter})
+		ctx, cancel := context.WithTimeout(s.ctx, time.Second)
+		defer cancel()
+		_, err := n.Increment(ctx)
+		s.must(lost.Wait(s.ctx))
+		s.wantErr(err, context.DeadlineExceeded)
+		s.wantErr(err, atomic.ErrUncertain)
+		s.wantErr(err, syscall.ECONNREFUSED)
 	})
 }
