@@ -174,10 +174,10 @@ func (n *DistributedAtomicNumber[T]) decode(data []byte) (T, error) {
 	switch {
 	case len(data) == 0:
 		return 0, nil
+	case n.engine.isText(data): // of any length
+		return 0, fmt.Errorf("%w: %q", ErrText, data)
 	case len(data) < size:
 		return 0, fmt.Errorf("%w: %d bytes instead of %d", ErrCorrupt, len(data), size)
-	case n.engine.isText(data):
-		return 0, fmt.Errorf("%w: %q", ErrText, data)
 	case size == 4:
 		return T(int32(binary.BigEndian.Uint32(data))), nil
 	}

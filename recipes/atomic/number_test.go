@@ -66,7 +66,9 @@ func TestIntegerChangesAreJavasBytes(t *testing.T) {
 // kazoo's Counter writes the digits of a number.
 func TestNumberTextIsRefused(t *testing.T) {
 	t.Parallel()
-	for _, text := range []string{"12345678", "-1234567", "123456789012", "1234567.5", "1234567\n"} {
+	for _, text := range []string{
+		"7", "12", "123", "1234", "-7", "7\n", "1.5", "12345678", "-1234567", "123456789012", "1234567.5", "1234567\n",
+	} {
 		t.Run(text, func(t *testing.T) {
 			t.Parallel()
 			inScene(t, func(s *scene) {
@@ -92,7 +94,11 @@ func TestNumberTextIsRefused(t *testing.T) {
 				}
 				s.wantNode([]byte(text))
 				java, err := s.long(atomic.WithoutTextCheck()).Get(s.ctx)
-				if want := int64(binary.BigEndian.Uint64([]byte(text))); err != nil || java != want {
+				if len(text) < 8 {
+					if s.wantErr(err, atomic.ErrCorrupt); errors.Is(err, atomic.ErrText) {
+						s.Errorf("without the check the error is %v", err)
+					}
+				} else if want := int64(binary.BigEndian.Uint64([]byte(text))); err != nil || java != want {
 					s.Errorf("got %d, %v, want %d", java, err, want)
 				}
 				s.must(n.ForceSet(s.ctx, 5))
@@ -134,6 +140,8 @@ func TestNumberOfBytesThatAreNoNumber(t *testing.T) {
 		{data: []byte{}, want: 0},
 		{data: []byte{0, 0, 0, 0, 0, 0, 0, 7, 9, 9}, want: 7}, // Java ignores the rest
 		{data: []byte{1, 2, 3}, err: atomic.ErrCorrupt},
+		{data: []byte("1 2"), err: atomic.ErrCorrupt},
+		{data: []byte("\n"), err: atomic.ErrCorrupt},
 	} {
 		t.Run(fmt.Sprintf("%x", tt.data), func(t *testing.T) {
 			t.Parallel()
@@ -146,6 +154,9 @@ func TestNumberOfBytesThatAreNoNumber(t *testing.T) {
 				}
 				s.wantErr(err, tt.err)
 				r, err := n.Increment(s.ctx)
+				if errors.Is(err, atomic.ErrText) {
+					s.Errorf("the error is %v", err)
+				}
 				if tt.err != nil {
 					s.wantErr(err, tt.err)
 					_, err = n.CompareAndSet(s.ctx, 0, 1)

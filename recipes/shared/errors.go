@@ -21,11 +21,12 @@ var (
 	// value that is not started has it, and a node can have it after 2^32 - 1 writes. A write that does not depend on the
 	// version ends that. In Java: IllegalTrySetVersionException.
 	ErrIllegalVersion = errors.New("shared: version -1 cannot be compared")
-	// ErrShortData is wrapped by the error about a node of a [SharedCount] with fewer than four bytes. In Java:
-	// BufferUnderflowException.
+	// ErrShortData is wrapped by the error about a node of a [SharedCount] with fewer than four bytes that are not the
+	// text of a number. In Java: BufferUnderflowException.
 	ErrShortData = errors.New("shared: a count has four bytes")
-	// ErrText is wrapped by the error about a node of a [SharedCount] whose data is the text of a number, as another
-	// library may have written it, and about a count whose four bytes would be such a text. See [WithoutTextCheck].
+	// ErrText is wrapped by the error about a node of a [SharedCount] whose data is the text of a number, of any length,
+	// as another library may have written it, and about a count whose four bytes would be such a text. See
+	// [WithoutTextCheck].
 	ErrText = errors.New("shared: the bytes of the count are the text of a number, which another library may have " +
 		"written; see WithoutTextCheck")
 )

@@ -51,10 +51,10 @@ func encodeCount(n int) []byte { return binary.BigEndian.AppendUint32(nil, uint3
 // decode returns the count of bytes.
 func (c *SharedCount) decode(data []byte) (int, error) {
 	switch {
+	case c.isText(data): // of any length
+		return 0, fmt.Errorf("%w: %q", ErrText, data)
 	case len(data) < 4:
 		return 0, fmt.Errorf("%w, not %d", ErrShortData, len(data))
-	case c.isText(data):
-		return 0, fmt.Errorf("%w: %q", ErrText, data)
 	}
 	return int(int32(binary.BigEndian.Uint32(data))), nil
 }
@@ -68,8 +68,8 @@ func (c *SharedCount) check(n int) error {
 	return err
 }
 
-// Start is [SharedValue.Start]. It also returns [ErrShortData] if the node has fewer than four bytes, and
-// [ErrText] if it has the text of a number. In Java: start.
+// Start is [SharedValue.Start]. It also returns [ErrText] if the node has the text of a number, and [ErrShortData] if it
+// has fewer than four bytes of anything else: see [SharedCount.SetCount]. In Java: start.
 func (c *SharedCount) Start(ctx context.Context) error {
 	err := c.check(c.seed)
 	if err == nil {

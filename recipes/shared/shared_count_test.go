@@ -65,7 +65,7 @@ func TestSharedCountHasBytesOfJava(t *testing.T) {
 func TestSharedCountOfTooFewBytes(t *testing.T) {
 	t.Parallel()
 	inScene(t, func(s *scene) {
-		s.write("123")
+		s.write("12a")
 		c := shared.NewSharedCount(s.client, path, 5)
 		s.wantError(c.Start(s.ctx), shared.ErrShortData)
 		s.write(goldenCounts[7])
@@ -91,7 +91,9 @@ func TestSharedCountOfTooFewBytes(t *testing.T) {
 // A caller tries again while the answer is false: it would send no request and never end.
 func TestSharedCountTrySetCountOfNoCountIsError(t *testing.T) {
 	t.Parallel()
-	for data, want := range map[string]error{"": shared.ErrShortData, "123": shared.ErrShortData, "1234": shared.ErrText} {
+	for data, want := range map[string]error{
+		"": shared.ErrShortData, "12a": shared.ErrShortData, "123": shared.ErrText, "1234": shared.ErrText,
+	} {
 		for name, heard := range map[string]bool{"heard of": true, "not heard of": false} {
 			t.Run(fmt.Sprintf("%q %s", data, name), func(t *testing.T) {
 				t.Parallel()
@@ -124,7 +126,9 @@ func TestSharedCountTrySetCountOfNoCountIsError(t *testing.T) {
 // kazoo's Counter writes the digits of a number.
 func TestSharedCountTextOfNumberIsRefused(t *testing.T) {
 	t.Parallel()
-	for _, text := range []string{"1234", "-123", "12345", "12345678", "1.25", "1234\n"} {
+	for _, text := range []string{
+		"7", "12", "123", "-7", "7\n", "1.5", "1234", "-123", "12345", "12345678", "1.25", "1234\n",
+	} {
 		t.Run(text, func(t *testing.T) {
 			t.Parallel()
 			inScene(t, func(s *scene) {
@@ -135,6 +139,10 @@ func TestSharedCountTextOfNumberIsRefused(t *testing.T) {
 					t.Errorf("the node has %q", stored)
 				}
 				java := shared.NewSharedCount(s.client, path, 5, shared.WithoutTextCheck())
+				if len(text) < 4 {
+					s.wantError(java.Start(s.ctx), shared.ErrShortData)
+					return
+				}
 				s.must(java.Start(s.ctx))
 				defer java.Close() //nolint:errcheck // always nil
 				if got, want := java.Count(), int(int32(binary.BigEndian.Uint32([]byte(text)))); got != want || java.Err() != nil {
