@@ -3,6 +3,7 @@ package shared
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math"
 	"sync"
@@ -105,9 +106,14 @@ func (c *SharedCount) unreadable() error {
 	return err
 }
 
-// SetCount is [SharedValue.SetValue] of a number. It replaces data that is no count. In Java: setCount.
+// SetCount is [SharedValue.SetValue] of a number. It replaces data that is no count, also after a Start that has failed
+// with [ErrShortData] or [ErrText]: then it only writes, and Start can be called again. In Java: setCount.
 func (c *SharedCount) SetCount(ctx context.Context, n int) error {
 	if err := c.check(n); err != nil {
+		return c.value.wrap(err, "set")
+	}
+	if errors.Is(c.value.checkRunning(), ErrNotStarted) && c.unreadable() != nil { // as Start has found it
+		_, err := c.value.set(ctx, encodeCount(n))
 		return c.value.wrap(err, "set")
 	}
 	return c.value.SetValue(ctx, encodeCount(n))

@@ -153,6 +153,41 @@ func TestSharedCountTextOfNumberIsRefused(t *testing.T) {
 	}
 }
 
+// Start has met data that is no count. SetCount replaces it, and then Start succeeds.
+func TestSharedCountSetCountReplacesWhatStartRefuses(t *testing.T) {
+	t.Parallel()
+	for data, want := range map[string]error{"": shared.ErrShortData, "12a": shared.ErrShortData, "1234": shared.ErrText} {
+		t.Run(data, func(t *testing.T) {
+			t.Parallel()
+			inScene(t, func(s *scene) {
+				s.write(data)
+				c := shared.NewSharedCount(s.client, path, 5)
+				s.wantError(c.SetCount(s.ctx, 7), shared.ErrNotStarted)
+				s.wantError(c.Start(s.ctx), want)
+				s.wantError(c.SetCount(s.ctx, math.MaxInt32+1), framework.ErrBadArguments)
+				for _, n := range []int{7, 8} {
+					s.must(c.SetCount(s.ctx, n))
+					if stored, _ := s.stored(); stored != "\x00\x00\x00"+string(rune(n)) {
+						t.Errorf("the node has %q", stored)
+					}
+				}
+				s.must(c.Start(s.ctx))
+				if c.Count() != 8 || c.Err() != nil {
+					t.Errorf("the count is %d, the error %v", c.Count(), c.Err())
+				}
+				s.must(c.SetCount(s.ctx, 9))
+				s.must(c.Close())
+				s.wantError(c.SetCount(s.ctx, 10), shared.ErrClosed)
+				refused := shared.NewSharedCount(s.client, path, 5)
+				s.write(data)
+				s.wantError(refused.Start(s.ctx), want)
+				s.must(refused.Close())
+				s.wantError(refused.SetCount(s.ctx, 10), shared.ErrClosed)
+			})
+		})
+	}
+}
+
 func TestSharedCountWithBytesOfTextIsNotWritten(t *testing.T) {
 	t.Parallel()
 	inScene(t, func(s *scene) {
