@@ -206,22 +206,29 @@ func (n *Node) await(ctx context.Context, change int, foreign bool) error {
 	}
 }
 
-// AwaitCreated waits until the node is present for the first time. The error of ctx is joined with the reason for which
-// the node cannot be there, or for which there is no connection.
+// AwaitCreated waits until the node is present for the first time. It fails with [ErrDeleted] if the node has ended with
+// that since. The error of ctx is joined with the reason for which the node cannot be there, or for which there is no
+// connection.
 func (n *Node) AwaitCreated(ctx context.Context) error {
 	select {
 	case <-n.created:
-		return nil
 	default:
+		select {
+		case <-n.created:
+		case <-n.gone: // which is created first if it ends with ErrDeleted
+		case <-ctx.Done():
+			return n.endOf(ctx, n.State().Err)
+		}
 	}
-	select {
-	case <-n.created:
+	n.r.mu.Lock()
+	defer n.r.mu.Unlock()
+	switch {
+	case n.isDeleted():
+		return ErrDeleted
+	case n.isCreated:
 		return nil
-	case <-n.gone:
-		return framework.ErrClosed // one that was deleted was created before
-	case <-ctx.Done():
-		return n.endOf(ctx, n.State().Err)
 	}
+	return framework.ErrClosed
 }
 
 // Remove makes the node undesired and waits until it is deleted if it is ours, or left if it is to be kept. ctx bounds
@@ -267,7 +274,7 @@ func (n *Node) Delete(ctx context.Context) error {
 	return n.Remove(ctx)
 }
 
-// isDeleted reports whether the node has ended because another client has deleted it. The caller holds r.mu.
+// isDeleted reports whether the node has ended with [ErrDeleted]. The caller holds r.mu.
 func (n *Node) isDeleted() bool { return n.isGone() && errors.Is(n.goneErr, ErrDeleted) }
 
 func (n *Node) isGone() bool {

@@ -20,8 +20,8 @@ import (
 var (
 	// ErrForeign is wrapped by the error of a node that belongs to somebody else.
 	ErrForeign = errtext.Special(zk.ErrNodeExists, "curator: the node belongs to somebody else")
-	// ErrDeleted is the reason of a node that another client has deleted, in a session that lives.
-	ErrDeleted = errtext.Special(zk.ErrNoNode, "curator: another client has deleted the node")
+	// ErrDeleted is the reason of a node that was deleted in a session that lives, by whomever but [Node.Remove].
+	ErrDeleted = errtext.Special(zk.ErrNoNode, "curator: the node was deleted")
 	// ErrInUse is returned by Add if the client keeps a node with this path already.
 	ErrInUse = errors.New("curator: this client keeps a node with this path already")
 )
@@ -41,7 +41,7 @@ type Spec struct {
 	WithoutParents bool
 	// Keep leaves the node in ZooKeeper when it is removed from the desired ones.
 	Keep bool
-	// EndWhenDeleted ends the node when another client deletes it.
+	// EndWhenDeleted ends the node when it is deleted, by whomever but [Node.Remove].
 	EndWhenDeleted bool
 	// Touch writes the data again after this time, if it is above 0.
 	Touch time.Duration

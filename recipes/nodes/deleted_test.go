@@ -2,6 +2,7 @@ package nodes_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -42,7 +43,7 @@ func TestPersistentNodeLostHasReason(t *testing.T) {
 	})
 }
 
-// With the option a node outlives sessions and ends with the first deletion by another client.
+// With the option a node outlives sessions and ends with the first deletion.
 func TestPersistentNodeEndsWhenDeleted(t *testing.T) {
 	for _, mode := range []builders.CreateMode{builders.Ephemeral, builders.Persistent, builders.EphemeralSequential} {
 		t.Run(mode.String(), func(t *testing.T) {
@@ -70,14 +71,59 @@ func TestPersistentNodeEndsWhenDeleted(t *testing.T) {
 				s.wantErr(n.Err(), nodes.ErrDeleted)
 				s.wantErr(n.Err(), zk.ErrNoNode)
 				s.wantErr(n.SetData(s.ctx, []byte("two")), nodes.ErrDeleted)
+				s.wantErr(n.WaitForInitialCreate(s.ctx), nodes.ErrDeleted)
 				s.settle()
 				if _, stat := s.get(n.ActualPath()); stat != nil {
 					t.Error("created again")
 				}
 				s.must(n.Close(s.ctx))
+				s.wantErr(n.Err(), nodes.ErrDeleted)
+				s.must(n.Close(s.ctx))
+				s.wantErr(n.Err(), nodes.ErrDeleted)
 			})
 		})
 	}
+}
+
+// The program waits for Done, closes the node and then asks why it has ended: by Close alone there is no reason.
+func TestPersistentNodeErrAfterCloseIsWhyItHasEnded(t *testing.T) {
+	for name, deletes := range map[string]bool{"deleted": true, "closed": false} {
+		t.Run(name, func(t *testing.T) {
+			inScene(t, func(s *scene) {
+				n := s.ephemeral(keptPath, "one", nodes.WithEndWhenDeleted())
+				s.settle()
+				closed := make(chan error, 1)
+				if deletes {
+					s.must(s.reader.Delete().ForPath(s.ctx, keptPath))
+				} else {
+					go func() { closed <- n.Close(s.ctx) }()
+					defer func() { s.must(<-closed) }()
+				}
+				<-n.Done()
+				s.must(n.Close(s.ctx))
+				var want error
+				if deletes {
+					want = nodes.ErrDeleted
+				}
+				s.wantErr(n.Err(), want)
+				s.must(s.client.Close())
+				s.wantErr(n.Err(), want)
+			})
+		})
+	}
+}
+
+// The deletion may be that of the program's own client: the text of the reason names no other one.
+func TestPersistentNodeEndsWhenItsClientDeletesIt(t *testing.T) {
+	inScene(t, func(s *scene) {
+		n := s.ephemeral(keptPath, "one", nodes.WithEndWhenDeleted())
+		s.must(s.client.Delete().ForPath(s.ctx, keptPath))
+		<-n.Done()
+		if got, want := fmt.Sprint(n.Err()), "nodes: "+keptPath+": the node was deleted"; got != want {
+			t.Errorf("the error is %q, want %q", got, want)
+		}
+		s.must(n.Close(s.ctx))
+	})
 }
 
 func TestPersistentNodeDoneAfterClose(t *testing.T) {

@@ -10,8 +10,9 @@ var (
 	// none although it is to be ephemeral. The node stays as it is, and ours takes its place when it goes. The error
 	// matches zk.ErrNodeExists.
 	ErrForeign = desired.ErrForeign
-	// ErrDeleted is the reason of [Lost] if another client has deleted the node in a session that lives. It matches
-	// zk.ErrNoNode. The methods of a node that has ended return it: see [WithEndWhenDeleted].
+	// ErrDeleted is the reason of [Lost] if the node was deleted in a session that lives: by another client, or by this
+	// one in another way than Close. It matches zk.ErrNoNode. The methods of a node that has ended return it until Close,
+	// and Err after Close, too: see [WithEndWhenDeleted].
 	ErrDeleted = desired.ErrDeleted
 	// ErrInUse is wrapped by the error of Start if this client keeps a node with this path already.
 	ErrInUse = desired.ErrInUse

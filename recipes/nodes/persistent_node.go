@@ -180,7 +180,8 @@ func (n *PersistentNode) notify(i int, ev desired.Event) {
 }
 
 // WaitForInitialCreate waits until the node is there for the first time. If ctx ends first, the error is that of ctx,
-// joined with the reason for which the node is refused, if there is one. In Java: waitForInitialCreate.
+// joined with the reason for which the node is refused, if there is one. If the node has ended since, it is [ErrDeleted]:
+// see [WithEndWhenDeleted]. In Java: waitForInitialCreate.
 func (n *PersistentNode) WaitForInitialCreate(ctx context.Context) error {
 	node, err := n.running()
 	if err != nil {
@@ -230,19 +231,21 @@ func (n *PersistentNode) ActualPath() string {
 	return ""
 }
 
-// Done returns a channel that is closed when the node is not kept any more: by Close, or because another client has
-// deleted it and it has the option [WithEndWhenDeleted]. Err is [ErrDeleted] then. Not in Java.
+// Done returns a channel that is closed when the node is not kept any more: by Close, or because it was deleted and has
+// the option [WithEndWhenDeleted]. In the second case Err is [ErrDeleted], also after Close. Not in Java.
 func (n *PersistentNode) Done() <-chan struct{} { return n.done }
 
 // Err returns why the node cannot be there for now, or nil. An outage is no reason. It returns [ErrDeleted] if the node
-// has ended: see [WithEndWhenDeleted].
+// has ended before Close: see [WithEndWhenDeleted]. Otherwise it is nil after Close.
 func (n *PersistentNode) Err() error {
-	node, _ := n.running()
+	n.mu.Lock()
+	node, closed := n.node, n.closed
+	n.mu.Unlock()
 	if node == nil {
 		return nil
 	}
 	for _, one := range append([]*desired.Node{node}, n.others...) {
-		if err := one.State().Err; err != nil {
+		if err := one.State().Err; err != nil && (!closed || errors.Is(err, ErrDeleted)) {
 			return n.wrap(one, err, "")
 		}
 	}
