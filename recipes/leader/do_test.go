@@ -226,6 +226,9 @@ func TestDoThatCannotTakePartReturnsError(t *testing.T) {
 	if err := leader.Do(testenv.Context(t), client, "no slash", work); !errors.Is(err, zk.ErrInvalidPath) {
 		t.Errorf("error is %v", err)
 	}
+	if err := leader.Do(testenv.Context(t), client, electionPath, nil); !errors.Is(err, framework.ErrBadArguments) {
+		t.Errorf("without a function the error is %v", err)
+	}
 	must(t, client.Close())
 	if err := leader.Do(testenv.Context(t), client, electionPath, work); !errors.Is(err, framework.ErrClosed) {
 		t.Errorf("error is %v", err)

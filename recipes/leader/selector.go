@@ -3,6 +3,7 @@ package leader
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
 
@@ -56,7 +57,8 @@ const selectorName = "lock-" // the prefix of a mutex, as in Java
 // of the selector. The context of takeLeadership ends when leadership is lost, with the cause [ErrLeadershipLost],
 // after InterruptLeadership, with [ErrInterrupted], and after Close, with [ErrClosed]; the function has to return then.
 // [LeadershipOf] returns the leadership of that context. NewLeaderSelector does no I/O. Start returns an error if the
-// path is invalid. In Java: LeaderSelector and LeaderSelectorListenerAdapter.
+// path is invalid or takeLeadership is nil: such a selector only observes. In Java: LeaderSelector and
+// LeaderSelectorListenerAdapter.
 func NewLeaderSelector(
 	client *framework.Client, path string, takeLeadership func(ctx context.Context) error, opts ...SelectorOption,
 ) *LeaderSelector {
@@ -81,14 +83,23 @@ func NewLeaderSelector(
 	return s
 }
 
+// check returns why the selector cannot take part, or nil.
+func (s *LeaderSelector) check() error {
+	if s.err == nil && s.takeLeadership == nil {
+		return fmt.Errorf("%w: no function that leads", framework.ErrBadArguments)
+	}
+	return s.err
+}
+
 // Start queues the selector for the first time. It fails with [ErrStarted] the second time, with [ErrClosed] after
 // Close, and with [framework.ErrClosed] when the client is closed.
 func (s *LeaderSelector) Start() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	err := s.check()
 	switch {
-	case s.err != nil:
-		return errtext.Wrap(s.err, "leader", "start")
+	case err != nil:
+		return errtext.Wrap(err, "leader", "start")
 	case s.state == Closed:
 		return ErrClosed
 	case s.state == Started:

@@ -365,6 +365,9 @@ func TestSelectorLifeCycle(t *testing.T) {
 	if err := s.Start(); !errors.Is(err, leader.ErrClosed) {
 		t.Errorf("got %v", err)
 	}
+	if err := leader.NewLeaderSelector(client, electionPath, nil).Start(); !errors.Is(err, framework.ErrBadArguments) {
+		t.Errorf("without a function the error is %v", err)
+	}
 	if err := leader.NewLeaderSelector(client, "//", nil).Start(); err == nil {
 		t.Error("a bad path is accepted")
 	}

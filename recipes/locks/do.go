@@ -3,13 +3,21 @@ package locks
 import (
 	"context"
 	"errors"
+	"fmt"
+
+	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/internal/errtext"
 )
 
 // Do acquires the lock, calls fn, and releases the lock, even if fn panics. The context of fn derives from ctx and also
 // ends when the lock is lost, with the cause [ErrLockLost]; [HoldOf] returns its hold. ctx bounds the wait for the lock
 // and for the release, which goes on in the background after that. Do returns the error of the acquire, or the joined
-// errors of fn and of the release, and [ErrLockLost] if the lock was lost while fn ran. In Java: Locker.
+// errors of fn and of the release, and [ErrLockLost] if the lock was lost while fn ran. Without fn it acquires nothing,
+// and the error matches [framework.ErrBadArguments]. In Java: Locker.
 func Do(ctx context.Context, lock InterProcessLock, fn func(ctx context.Context) error) (err error) {
+	if fn == nil {
+		return errtext.Wrap(fmt.Errorf("%w: no function", framework.ErrBadArguments), "locks", "do")
+	}
 	hold, err := lock.Acquire(ctx)
 	if err != nil {
 		return err

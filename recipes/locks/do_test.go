@@ -137,6 +137,9 @@ func TestDoFunctionFailsOrPanicsReleasesLock(t *testing.T) {
 	if mu.IsAcquiredInThisProcess() {
 		t.Error("not released")
 	}
+	if err := locks.Do(ctx, mu, nil); !errors.Is(err, framework.ErrBadArguments) {
+		t.Errorf("without a function the error is %v", err)
+	}
 	err := locks.Do(ctx, mu, func(work context.Context) error {
 		if err := testenv.Server(t).ExpireSession(client.SessionID()); err != nil {
 			return err
