@@ -119,3 +119,56 @@ func TestQueueRequeueOfWhatJavaHasPutBack(t *testing.T) {
 		}
 	}
 }
+
+// TestQueueRequeueIntoWhatIsNoQueueIsRefused has paths with the nodes of other recipes, and of none: no consumer of a
+// queue looks there, and a letter below the lock path of a queue would hold an item for ever.
+func TestQueueRequeueIntoWhatIsNoQueueIsRefused(t *testing.T) {
+	environ, connect := connected(t)
+	client := testclient.Connect(t, connect)
+	fill(t, client, "queue", "/dead")
+	for path, nodes := range map[string]map[string]builders.CreateMode{
+		"/claims":     {"queue-0000000003": builders.Ephemeral},
+		"/misused":    {"queue-0000000003": builders.Ephemeral, "queue-0000000001": builders.Persistent},
+		"/mutex":      {"_c_7d2b1d5e-8a3f-4a55-9a39-0c9e4a1f6b21-lock-0000000004": builders.Ephemeral},
+		"/election":   {"_c_7d2b1d5e-8a3f-4a55-9a39-0c9e4a1f6b21-latch-0000000004": builders.Ephemeral},
+		"/semaphore":  {"locks": builders.Persistent, "leases": builders.Persistent},
+		"/orders":     {"7d2b1d5e-8a3f-4a55-9a39-0c9e4a1f6b21": builders.Ephemeral},
+		"/settings":   {"rate": builders.Persistent},
+		"/almost":     {"queue-7": builders.Persistent},
+		"/containers": {"child": builders.Container},
+	} {
+		for name, mode := range nodes {
+			_, err := client.Create().CreatingParentsIfNeeded().WithMode(mode).ForPath(t.Context(), path+"/"+name, []byte("x"))
+			testclient.Must(t, err)
+		}
+		args := []string{"queue", "requeue", "/dead", path, "--all"}
+		for _, args := range [][]string{args, append(args, "--dry-run")} {
+			got := invoke(t.Context(), args, environ...)
+			if got.code != CodeRefused || got.stdout != "" || !strings.Contains(got.stderr, path) ||
+				!strings.Contains(got.stderr, "--any-kind") {
+				t.Errorf("%q: %+v", args, got)
+			}
+		}
+		if n := len(children(t, client, path)); n != len(nodes) || len(children(t, client, "/dead")) != 1 {
+			t.Fatalf("%s: it has %d nodes", path, n)
+		}
+	}
+	got := invoke(t.Context(), strings.Fields("queue requeue /dead /settings --all --any-kind"), environ...)
+	if got.code != CodeOK || len(children(t, client, "/dead")) != 0 {
+		t.Errorf("--any-kind: %+v", got)
+	}
+}
+
+// TestQueueRequeueIntoAQueueWithOtherNodes has a queue whose lock path is below it.
+func TestQueueRequeueIntoAQueueWithOtherNodes(t *testing.T) {
+	environ, connect := connected(t)
+	client := testclient.Connect(t, connect)
+	fill(t, client, "queue", "/dead")
+	fill(t, client, "queue", "/jobs")
+	_, err := client.Create().ForPath(t.Context(), "/jobs/locks", nil)
+	testclient.Must(t, err)
+	got := invoke(t.Context(), strings.Fields("queue requeue /dead /jobs --all"), environ...)
+	if got.code != CodeOK || len(children(t, client, "/jobs")) != 3 {
+		t.Errorf("%+v", got)
+	}
+}

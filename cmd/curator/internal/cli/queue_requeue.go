@@ -62,7 +62,8 @@ whatever fails, it is in one of the two and not in both, and the command may be 
 ACL, and its priority, due time or id; in the queue it comes behind the items that have the same. Both paths must exist.
 Requeue puts letters into a queue beyond its MaxItems, too. The number of deliveries starts from 0 again.
 It moves nothing, with code 77, if a letter is of another kind than what is in the queue: the consumers of a priority
-queue, for example, look for other names than those of a simple queue. An empty queue does not say of which kind it is.
+queue, for example, look for other names than those of a simple queue. A path without nodes does not say of which kind
+it is; one with nodes and none of a queue, or with ephemeral ones, as the lock path of a queue has, is no queue: code 77.
 
 If the dead letters have consumers with a lock path, name it with --locks: a letter that is being consumed stays then.
 Without --locks such a letter moves, and is consumed twice. NODE is a name below DEAD, or a path. The states are:
@@ -89,7 +90,7 @@ Without --locks such a letter moves, and is consumed twice. NODE is a name below
 	fs.IntVarP(&r.most, "count", "n", 0, "requeue the first letters, so many at most")
 	fs.BoolVar(&r.all, "all", false, "requeue all letters")
 	fs.StringVar(&r.locks, "locks", "", "the lock path of the consumers of the dead letters")
-	fs.BoolVar(&r.anyKind, "any-kind", false, "move letters into a queue of another kind too")
+	fs.BoolVar(&r.anyKind, "any-kind", false, "move letters into a queue of another kind, or what is no queue, too")
 	fs.BoolVar(&r.dry, "dry-run", false, "print what would be requeued, and change nothing")
 	return cmd
 }
@@ -181,17 +182,41 @@ func (a *app) requeue(ctx context.Context, client *framework.Client, r requeue) 
 	return err
 }
 
-// checkKinds fails if a letter is of another kind than the items of the queue.
+// kinds returns the kinds of the items in the queue: none if it is empty. It fails if the path has nodes and is no
+// queue. The items of a queue are not ephemeral, and the locks of its consumers, which have the same names, are.
+func (r *requeue) kinds(ctx context.Context, client *framework.Client) ([]recognize.Recipe, error) {
+	t, err := tree.Read(ctx, client, r.queue, tree.Options{Depth: 1})
+	if err != nil {
+		return nil, err
+	}
+	names := slices.DeleteFunc(t[r.queue].Children, func(name string) bool {
+		child := zkpath.Join(r.queue, name) // one that leads to the dead letters or their locks says nothing
+		return slices.ContainsFunc(r.paths(), func(p string) bool { return p == child || strings.HasPrefix(p, child+"/") })
+	})
+	for _, name := range names {
+		if n := t[zkpath.Join(r.queue, name)]; n.Stat != nil && n.Stat.EphemeralOwner != 0 {
+			return nil, exit(CodeRefused, fmt.Errorf("%s is no queue: %s is ephemeral; --any-kind moves letters there "+
+				"nevertheless", r.queue, name))
+		}
+	}
+	there := recognize.Kinds(names)
+	if len(there) == 0 && len(names) > 0 {
+		return nil, exit(CodeRefused, fmt.Errorf("%s %w; --any-kind moves letters there nevertheless", r.queue, errNoQueue))
+	}
+	return there, nil
+}
+
+// checkKinds fails if a letter is of another kind than the items of the queue, or the queue is none.
 func (r *requeue) checkKinds(ctx context.Context, client *framework.Client, letters []*letter) error {
 	if r.anyKind || len(letters) == 0 {
 		return nil
 	}
-	names, err := client.GetChildren().ForPath(ctx, r.queue)
+	there, err := r.kinds(ctx, client)
 	if err != nil {
 		return err
 	}
-	there := recognize.Kinds(names)
-	if names, err = client.GetChildren().ForPath(ctx, r.dead); err != nil {
+	names, err := client.GetChildren().ForPath(ctx, r.dead)
+	if err != nil {
 		return err
 	}
 	all := recognize.Kinds(names)
