@@ -91,6 +91,31 @@ func TestGatheringWaitsThroughOutages(t *testing.T) {
 	})
 }
 
+func TestGatheringWaitBegunInOutageGoesOn(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *curatortest.Server, g Gathering) {
+		if err := server.Stop(); err != nil {
+			t.Fatal(err)
+		}
+		all := make(chan error, 1)
+		go func() { all <- g.Await(t.Context()) }()
+		time.Sleep(time.Hour) // longer than every try of the retry policy
+		select {
+		case err := <-all:
+			t.Fatalf("Await without a server: %v", err)
+		default:
+		}
+		if err := server.Restart(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		arrive(t, g, "a")
+		arrive(t, g, "b")
+		if err := <-all; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 func TestGatheringEndsWithItsContextAndItsClient(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *curatortest.Server, g Gathering) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

@@ -29,15 +29,17 @@ func (g Gathering) Arrive(ctx context.Context, name string) error {
 
 // Await returns when all have arrived. ctx bounds the wait, which goes on through outages and new sessions.
 func (g Gathering) Await(ctx context.Context) error {
-	if err := g.client.EnsurePath(ctx, g.path); err != nil { // only a node that exists has a watch of its children
-		return err
-	}
 	view := g.client.WatcherRemoving()
 	defer view.RemoveWatchers(ctx) // no wait leaves a watch behind
 	events := make(chan zk.Event, 1)
 	watcher := callbacks.NewChanWatcher(events)
 	for {
 		names, err := view.GetChildren().UsingWatcher(watcher).ForPath(ctx, g.path)
+		if errors.Is(err, zk.ErrNoNode) { // only a node that exists has a watch of its children
+			if err = g.client.EnsurePath(ctx, g.path); err == nil {
+				continue
+			}
+		}
 		switch {
 		case err == nil && len(names) >= g.size:
 			return nil
