@@ -47,7 +47,8 @@ func (e *OpError) ErrorType() string {
 }
 
 // ErrNoChroot is wrapped by the error of an operation that fails because the chroot of the connect string does not
-// exist; the text has its path. It matches zk.ErrNoNode. A client creates no chroot.
+// exist; the text has its path. It matches zk.ErrNoNode. A client creates no chroot. Transactions keep
+// zk.ErrNoNode, and so do reads and writes below the chroot that create nothing.
 var ErrNoChroot = errtext.Special(zk.ErrNoNode, "curator: the chroot does not exist")
 
 // chrootError is the error of a missing chroot.

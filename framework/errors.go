@@ -33,7 +33,8 @@ var (
 	// with this error has taken effect.
 	ErrReplyTooLarge = builders.ErrReplyTooLarge
 	// ErrNoChroot is wrapped by the error of an operation that fails because the chroot of the connect string does not
-	// exist; the text has its path. It matches zk.ErrNoNode. A client creates no chroot.
+	// exist; the text has its path. It matches zk.ErrNoNode. A client creates no chroot. Transactions keep
+	// zk.ErrNoNode, and so do reads and writes below the chroot that create nothing.
 	ErrNoChroot = builders.ErrNoChroot
 	// ErrTooManyPending is wrapped by the error of a background operation that is refused: see [WithMaxPending].
 	ErrTooManyPending = exec.ErrTooManyPending
