@@ -63,8 +63,9 @@ func (c *Client) Claim(ctx context.Context, path, epoch string, data []byte) (*C
 	return c.claim(ctx, path, epoch, data)
 }
 
-// Claim is an ephemeral node at a fixed path, with a fence for writes. It ends with its session, when another claim of
-// the path begins, also one of this client, and when its node is deleted.
+// Claim is an ephemeral node at a fixed path, with a fence for writes. It ends with its session, when another claim with
+// its epoch begins, also one of this client, and when its node is deleted. One that has ended does not come back: call
+// [Client.Claim] again.
 type Claim struct {
 	client  *Client
 	path    string
@@ -74,7 +75,8 @@ type Claim struct {
 	token   int64
 }
 
-// Context returns the context of the session that has the node: see [Session.Context].
+// Context returns the context of the session that has the node: see [Session.Context]. It ends with the session alone,
+// and not when the node is deleted or claimed again: the fence finds these.
 func (c *Claim) Context() context.Context { return c.session.Context() }
 
 // Epoch returns the version of the epoch node that is this claim's. It grows from claim to claim, and
