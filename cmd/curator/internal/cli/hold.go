@@ -43,6 +43,8 @@ The command is started without a shell, with the standard input, and gets these 
   CURATOR_LOCK_TOKEN       the fencing token: it grows from holder to holder
   CURATOR_SESSION_TIMEOUT  the session timeout in milliseconds
   CURATOR_CONNECT          the servers
+  CURATOR_CONTEXT          the one of --context, if it is given
+  CURATOR_CONFIG           the file of --config, if it is given
 
 When the session may end soon, because no majority of the servers answers, the command gets SIGTERM. After --grace,
 what is left of it and of its descendants gets SIGKILL. That is --margin before the session can end, and before
