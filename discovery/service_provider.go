@@ -120,7 +120,7 @@ func (p *ServiceProvider[T]) Start(ctx context.Context) error {
 // Close ends the provider and always returns nil. A second Close does nothing. In Java: close.
 func (p *ServiceProvider[T]) Close() error { return p.cache.Close() }
 
-// Instance returns an instance, or [ErrNoInstance], whose text says how many there are and why none of them is chosen.
+// Instance returns an instance, or [ErrNoInstance], whose text says why none of the nodes is chosen, if there are any.
 // A panic of the strategy is an error. It does no I/O and does not wait. In Java: getInstance, which returns null.
 func (p *ServiceProvider[T]) Instance() (ServiceInstance[T], error) {
 	c, err := p.choose()
