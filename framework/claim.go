@@ -63,9 +63,9 @@ func (c *Client) Claim(ctx context.Context, path, epoch string, data []byte) (*C
 	return c.claim(ctx, path, epoch, data)
 }
 
-// Claim is an ephemeral node at a fixed path, with a fence for writes. It ends with its session, when another claim with
-// its epoch begins, also one of this client, and when its node is deleted. One that has ended does not come back: call
-// [Client.Claim] again.
+// Claim is an ephemeral node at a fixed path, with a fence for writes. It ends with its session, when another claim
+// with its epoch begins, also one of this client, and when its node is deleted. One that has ended does not come back:
+// call [Client.Claim] again.
 type Claim struct {
 	client  *Client
 	path    string
