@@ -86,3 +86,25 @@ func TestPersistentWatcherOnDowngradedServerLeavesTheConnectionAlone(t *testing.
 		}
 	})
 }
+
+// A server before 3.6 is asked once in each session, which costs one connection.
+func TestCacheOnOldServerAsksOnceInEachSession(t *testing.T) {
+	t.Parallel()
+	withScene(t, false, func(s *scene) {
+		s.set(root+"=1", root+"/a=1")
+		faults := s.place.Faults()
+		testenv.Downgrade(faults)
+		w := s.start()
+		for i := range 3 {
+			faults.ResetTrace()
+			s.newSession()
+			w.equalsTree()
+			s.set(fmt.Sprintf("%s/new-%d=1", root, i))
+			w.await(fmt.Sprintf("NODE_CREATED %s/new-%d=1", root, i)) // without a Sync, which would read
+			w.equalsTree()
+			if asked, n := s.requests("addWatch"), connects(faults); asked != 1 || n > 3 {
+				t.Errorf("asked %d times, %d connections\n%s", asked, n, curatortest.FormatTrace(faults.Trace()))
+			}
+		}
+	})
+}

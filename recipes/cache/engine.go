@@ -76,6 +76,7 @@ type engine struct {
 // loop is the state of the loop.
 type loop struct {
 	flight      context.Context // pipeline of the reads on this connection; nil without a connection
+	session     int64           // of the last flight
 	watching    bool            // a watch is set in this session
 	oneShot     bool            // the watches are one-shot: the server has no others, or the cache has a single node
 	single      bool            // each read is a request of its own: the server has no multiRead

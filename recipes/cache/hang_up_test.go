@@ -10,6 +10,7 @@ import (
 
 	"github.com/gocurator/curator/curatortest"
 	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/internal/testenv"
 	"github.com/gocurator/curator/recipes/cache"
 )
 
@@ -68,4 +69,57 @@ func TestPersistentWatcherBehindProxyThatHangsUpReportsWhy(t *testing.T) {
 			t.Errorf("%d connections in 30 s\n%s", n, curatortest.FormatTrace(faults.Trace()))
 		}
 	})
+}
+
+// Some connections in a row are lost at one kind of request, as in a cluster that restarts. The client takes it for one
+// that the servers lack. The next session asks again, and uses it.
+func TestCacheTakesUpKindOfRequestInNextSessionThatIllServersHungUpAt(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []string{"addWatch", "multiRead"} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			withScene(t, false, func(s *scene) {
+				s.set(root+"=1", root+"/a/b=1", root+"/c=1")
+				faults := s.place.Faults()
+				faults.Add(curatortest.Rule{Ops: []string{kind}, Action: curatortest.CutBefore, Count: 3})
+				w := s.start()
+				w.equalsTree()
+				<-time.After(2 * time.Second) // the client leaves out the kind for a second
+				faults.ResetTrace()
+				s.newSession()
+				w.equalsTree()
+				if s.requests("addWatch") != 1 || s.requests("multiRead") == 0 || s.requests("getChildren2") > 0 {
+					t.Errorf("the new session:\n%s", curatortest.FormatTrace(faults.Trace()))
+				}
+				s.set(root+"/a/b=2", root+"/new=1")
+				w.await("NODE_CREATED " + root + "/new=1") // without a Sync, which would read
+				w.equalsTree()
+			})
+		})
+	}
+}
+
+// A cache of one node has a one-shot watch in each session.
+func TestCacheOfOneNodeAsksForNoRecursiveWatchInNextSession(t *testing.T) {
+	t.Parallel()
+	withScene(t, false, func(s *scene) {
+		s.set(root + "=1")
+		w := s.start(cache.WithMaxDepth(0))
+		s.newSession()
+		s.set(root + "=2")
+		w.await("NODE_CHANGED " + root + "=2")
+		if n := s.requests("addWatch"); n > 0 {
+			t.Errorf("%d recursive watches", n)
+		}
+	})
+}
+
+// newSession ends the session of the client, and waits for the next one.
+func (s *scene) newSession() {
+	s.Helper()
+	before := s.client.SessionID()
+	s.must(s.client.Reset())
+	testenv.Eventually(s, func() bool {
+		return s.client.SessionID() != before && s.client.IsConnected()
+	}, "a new session")
 }

@@ -96,11 +96,20 @@ func (e *engine) connect() {
 		}
 	}
 	e.reconnectAt = time.Time{}
+	e.meetServers()
 	e.flight = builders.Pipelined(e.ctx)
 	e.needsSetup = true
 	if !e.oneShot || !e.watching {
 		e.obs.Reloaded(e.ctx)
 		e.wantAll()
+	}
+}
+
+// meetServers forgets in a new session what servers have refused in the one before. The client may have taken an ill
+// server, or a proxy, for one that lacks a kind of request; or the servers are newer ones by now.
+func (e *engine) meetServers() {
+	if session := e.client.SessionID(); session != e.session {
+		e.session, e.oneShot, e.single = session, e.settings.maxDepth == 0, false
 	}
 }
 
@@ -189,8 +198,8 @@ func (e *engine) watchAnswered(flight context.Context, err error) {
 	}
 }
 
-// watchOneShot continues with one-shot watches on a server that has no others. Such a server also closes the
-// connection.
+// watchOneShot continues with one-shot watches, in this session, on a server that has no others. Such a server also
+// closes the connection.
 func (e *engine) watchOneShot() {
 	e.oneShot, e.watching, e.flight = true, false, nil
 	e.succeed(e.root, watch) // an earlier failure is over
