@@ -28,7 +28,7 @@ type connection struct {
 	shared  *callbacks.Watcher // of the next recursive watches: a removal of one kind leaves the other, also on one path
 	flight  pipeline           // pipeline of the requests of this connection; nil without a connection
 	session int64              // of the last flight; noSession when it has ended
-	oneShot bool               // the servers have only one-shot watches
+	oneShot bool               // in this session: the servers have only one-shot watches
 	behind  bool               // the server may not know yet what a create without an answer has done
 	syncing bool               // a sync is under way
 }
@@ -43,7 +43,7 @@ type parent struct {
 	nodes     map[*Node]struct{} // its desired nodes
 	watching  bool               // a recursive watch is set in this session
 	asked     bool               // it is requested
-	unwatched bool               // the servers refuse the watch: its nodes have one-shot watches
+	unwatched bool               // in this session: the servers refuse the watch, its nodes have one-shot watches
 	creating  bool               // it is being created
 	waiting   []*Node            // nodes below that wait for its creation, or for what comes of the desired node at path
 }
@@ -110,6 +110,7 @@ func (r *Reconciler) connect() {
 		r.session = session
 		r.sessions[session] = true
 		r.sessionLost()
+		r.meetServers()
 	}
 	r.flight, r.syncing = flight, false
 	for _, p := range r.parents {
@@ -124,6 +125,15 @@ func (r *Reconciler) connect() {
 		if !n.watched || r.sharesWatch(n.parent) || n.action != nothing {
 			r.want(n, look)
 		}
+	}
+}
+
+// meetServers forgets in a new session what servers have refused in the one before. The client may have taken an ill
+// server, or a proxy, for one that lacks a kind of request; or the servers are newer ones by now. The caller holds mu.
+func (r *Reconciler) meetServers() {
+	r.oneShot = false
+	for _, p := range r.parents {
+		p.unwatched = false
 	}
 }
 
@@ -196,8 +206,8 @@ func (r *Reconciler) unwatched(p *parent) {
 	}
 }
 
-// watchOneShot continues with one-shot watches. Servers that have no others close the connection, too. The caller holds
-// mu.
+// watchOneShot continues with one-shot watches in this session. Servers that have no others close the connection, too.
+// The caller holds mu.
 func (r *Reconciler) watchOneShot() {
 	r.oneShot, r.flight = true, nil
 	for _, p := range r.parents {

@@ -2,6 +2,9 @@ package nodes_test
 
 import (
 	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
 
 	"github.com/gocurator/curator/curatortest"
 )
@@ -33,5 +36,46 @@ func TestPersistentNodeBehindProxyThatHangsUpAtOneKindOfRequestIsKept(t *testing
 				}
 			})
 		})
+	}
+}
+
+// Some connections in a row are lost at one kind of request, as in a cluster that restarts. The client takes it for one
+// that the servers lack. The next session asks again, and uses it.
+func TestPersistentNodesTakeUpKindOfRequestInNextSessionThatIllServersHungUpAt(t *testing.T) {
+	inScene(t, func(s *scene) {
+		s.place.Faults().Add(curatortest.Rule{Ops: []string{"addWatch"}, Action: curatortest.CutBefore, Count: 3})
+		s.awaitCreated(s.startAll(10))
+		s.awaitMembers(10)
+		<-time.After(2 * time.Second) // the client leaves out the kind for a second
+		s.takesUpRecursiveWatch()
+	})
+}
+
+// The parent may refuse the watch for other reasons, too.
+func TestPersistentNodesAskAgainInNextSessionForRefusedWatch(t *testing.T) {
+	inScene(t, func(s *scene) {
+		s.place.Faults().Add(curatortest.Rule{
+			Ops: []string{"addWatch"}, Action: curatortest.ReplyError, Err: zk.ErrNoAuth, Count: 1,
+		})
+		s.awaitCreated(s.startAll(10))
+		s.awaitMembers(10)
+		s.takesUpRecursiveWatch()
+	})
+}
+
+func (s *scene) takesUpRecursiveWatch() {
+	s.Helper()
+	s.settle()
+	s.requests()
+	s.reset()
+	s.awaitMembers(10)
+	s.settle()
+	if counts, _ := s.requests(); counts["addWatch"] != 1 || counts["multiRead"] == 0 {
+		s.Errorf("the requests of the new session: %v", counts)
+	}
+	s.must(s.reader.Delete().ForPath(s.ctx, "/members/0000"))
+	s.awaitMembers(10)
+	if counts, _ := s.requests(); counts["getData"] > 0 {
+		s.Errorf("a watch for each node: %v", counts)
 	}
 }
