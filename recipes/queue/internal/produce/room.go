@@ -28,7 +28,7 @@ type Room struct {
 	watcher *callbacks.Watcher // nil if the queue is not watched
 	unused  *time.Timer        // ends the watch after a while: the next put may have to wait, too
 	session *framework.Session // of the watch
-	oneShot bool               // the server has no persistent watches
+	oneShot bool               // in that session: the server has no persistent watches
 }
 
 // roomShares is the number of shares of the room, and roomAge the maximum age of a count beyond its round trip. Eight
@@ -166,8 +166,11 @@ func (r *Room) awaitChange(ctx context.Context) error {
 func (r *Room) watch(ctx context.Context) (err error) {
 	p := r.producer
 	r.unwatch() // it may have been set in the next session
-	r.watcher, r.session = callbacks.NewChanWatcher(r.changed), p.Client.Session()
-	if !r.oneShot { // asked once: a server that does not know the request closes the connection
+	r.watcher = callbacks.NewChanWatcher(r.changed)
+	if session := p.Client.Session(); session != r.session { // its servers may know the request
+		r.session, r.oneShot = session, false
+	}
+	if !r.oneShot { // asked once in a session: a server that does not know the request closes the connection
 		err = p.Client.Watches().Add().UsingWatcher(r.watcher).ForPath(ctx, p.Path)
 		r.oneShot = errors.Is(err, framework.ErrUnimplemented)
 	}
