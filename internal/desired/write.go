@@ -22,7 +22,9 @@ import (
 // batches are the writes of one plan.
 type batches struct{ list []*batch }
 
-// batch is the nodes that one transaction writes. Deletes are never behind the fence of their client.
+// batch is the nodes that one transaction writes. Those that are removed have transactions of their own, of the client
+// of the whole tree: they are never behind the fence of their client, and need no namespace, for whose nodes an
+// ACLProvider of the program would be asked.
 type batch struct {
 	client  *framework.Client
 	cleanUp bool
@@ -38,8 +40,12 @@ func (b *batches) add(n *Node) (full *batch) {
 	if n.action == replace {
 		ops = 2
 	}
+	client, cleanUp := n.spec.Client, n.action == remove
+	if cleanUp {
+		client = n.r.client
+	}
 	at := slices.IndexFunc(b.list, func(b *batch) bool {
-		return !b.alone && !n.alone && b.client == n.spec.Client && b.cleanUp == (n.action == remove)
+		return !b.alone && !n.alone && b.client == client && b.cleanUp == cleanUp
 	})
 	var in *batch
 	if at >= 0 {
@@ -51,7 +57,7 @@ func (b *batches) add(n *Node) (full *batch) {
 		}
 	}
 	if in == nil {
-		in = &batch{client: n.spec.Client, cleanUp: n.action == remove, alone: n.alone}
+		in = &batch{client: client, cleanUp: cleanUp, alone: n.alone}
 		b.list = append(b.list, in)
 	}
 	in.nodes, in.ops, in.bytes = append(in.nodes, n), in.ops+ops, in.bytes+size
@@ -62,7 +68,7 @@ func (b *batches) add(n *Node) (full *batch) {
 type planned struct {
 	n       *Node
 	action  action
-	path    string // in the namespace
+	path    string // in the namespace; of a removal in the whole tree
 	mode    builders.CreateMode
 	data    []byte
 	change  int // number of the data
@@ -78,8 +84,11 @@ func (r *Reconciler) plannedOf(n *Node) planned {
 		n: n, action: n.action, path: n.local, mode: n.mode(), data: n.data, change: n.gen, version: n.version,
 		shared: r.sharesWatch(n.parent),
 	}
-	if p.action == touch {
+	switch p.action {
+	case touch:
 		p.version = -1
+	case remove:
+		p.path = n.path
 	}
 	return p
 }

@@ -1,6 +1,7 @@
 package nodes_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"runtime"
@@ -123,4 +124,59 @@ func (s *scene) providerFails(p *provider, where string, siblings int, fail func
 	close(blocks)
 	s.must(bad.WaitForInitialCreate(s.ctx))
 	s.must(bad.Close(s.ctx))
+}
+
+// A removal is the first write of a namespace: the nodes were there before. It needs no ACL, so a provider that blocks,
+// panics or ends its goroutine for the namespace holds up nothing.
+func TestPersistentNodeClosedInNamespaceWithoutACLIsRemoved(t *testing.T) {
+	t.Parallel()
+	for name, fail := range map[string]func(){
+		"blocks": nil, "panics": func() { panic("on purpose") }, "ends its goroutine": runtime.Goexit,
+	} {
+		for _, fenced := range []bool{false, true} {
+			t.Run(fmt.Sprint(name, ", fenced ", fenced), func(t *testing.T) {
+				p := &provider{bad: "/bad"}
+				inOwnScene(t, func(s *scene) {
+					for _, path := range []string{"/bad/a", "/bad/b", "/fence"} {
+						_, err := s.reader.Create().CreatingParentsIfNeeded().ForPath(s.ctx, path, []byte("x"))
+						s.must(err)
+					}
+					s.ephemeral("/members/0", "one")
+					client := s.client.UsingNamespace("bad")
+					if fenced {
+						client = s.client.Fenced(s.ctx, errors.New("lost"), "/fence").UsingNamespace("bad")
+					}
+					a := nodes.NewPersistentNode(client, "/a", builders.Persistent, []byte("x"))
+					b := nodes.NewPersistentNode(client, "/b", builders.Persistent, []byte("x"))
+					s.start(a)
+					s.start(b)
+					blocks := make(chan struct{})
+					fails := func(string) error {
+						if fail != nil {
+							fail()
+						}
+						<-blocks
+						return nil
+					}
+					p.fails.Store(&fails)
+					for _, n := range []*nodes.PersistentNode{a, b} {
+						ctx, cancel := context.WithTimeout(s.ctx, time.Minute)
+						s.must(n.Close(ctx))
+						cancel()
+					}
+					s.must(s.reader.Delete().ForPath(s.ctx, "/members/0"))
+					<-time.After(3 * time.Minute)
+					if _, stat := s.get("/members/0"); stat == nil {
+						s.Error("the node of another namespace is not created again")
+					}
+					for _, path := range []string{"/bad/a", "/bad/b"} {
+						if _, stat := s.get(path); stat != nil {
+							s.Errorf("%s is there", path)
+						}
+					}
+					close(blocks)
+				}, framework.WithACLProvider(p))
+			})
+		}
+	}
 }
