@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/go-zookeeper/zk"
+
 	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/callbacks"
 	"github.com/gocurator/curator/framework"
@@ -75,14 +77,15 @@ type Node struct {
 	watched   bool               // a one-shot watch is set in this session
 	action    action
 	queued    place
-	awaits    *parent // where it waits behind a parent
 	busy      bool    // a request is under way
 	preparing bool    // providers of the program are called for its next write
+	again     bool    // look again after the request
+	alone     bool    // write it in a transaction of its own
+	awaits    *parent // where it waits behind a parent
 	prepared  *planned
-	again     bool // look again after the request
-	alone     bool // write it in a transaction of its own
-	hold      int  // number of the read that a write waits for, so that writes travel together
-	rounds    int  // writes of the data of roundsOf since roundsFrom
+	decoding  *zk.Stat // that of the read whose data providers decode; nil without one. The node is busy meanwhile
+	hold      int      // number of the read that a write waits for, so that writes travel together
+	rounds    int      // writes of the data of roundsOf since roundsFrom
 	roundsOf  int
 	tried     bool // a create of a node that we may not read is to show whether it exists
 	failures  int  // pauses in a row

@@ -67,9 +67,10 @@ func (r *Reconciler) prepare(n *Node) (send func()) {
 	}
 }
 
-// decode handles the answer to a read of a node, whose data is as it is stored. The caller holds mu.
+// decode handles the answer to a read of a node, whose data is as it is stored. A removal needs no data. The caller
+// holds mu.
 func (r *Reconciler) decode(n *Node, stat *zk.Stat, stored []byte, err error) {
-	if err != nil || stat == nil {
+	if err != nil || stat == nil || n.removing {
 		r.looked(n, stat, nil, err)
 		return
 	}
@@ -79,9 +80,23 @@ func (r *Reconciler) decode(n *Node, stat *zk.Stat, stored []byte, err error) {
 		r.looked(n, stat, data, err)
 		return
 	}
-	looked := func(data []byte, err error) { r.locked(func() { r.looked(n, stat, data, err) }) }
+	n.decoding = stat
+	looked := func(data []byte, err error) {
+		r.locked(func() {
+			if n.decoding == stat { // else the node has not waited
+				r.looked(n, r.decoded(n), data, err)
+			}
+		})
+	}
 	go isolated(func() {
 		data, err := hook.Decompress(r.client, path, stored)
 		looked(data, err)
 	}, func(err error) { looked(nil, err) })
+}
+
+// decoded ends the wait of a node for providers that decode what was read of it, and returns the Stat of that read. The
+// caller holds mu.
+func (r *Reconciler) decoded(n *Node) (stat *zk.Stat) {
+	stat, n.decoding = n.decoding, nil
+	return stat
 }

@@ -458,6 +458,8 @@ func (r *Reconciler) remove(n *Node) {
 	switch {
 	case n.spec.Keep, !n.claimed && !n.busy && !n.uncertain:
 		r.forget(n, nil)
+	case n.decoding != nil: // a provider that blocks would put it off
+		r.looked(n, r.decoded(n), nil, nil)
 	case n.busy:
 		n.again = true
 	case n.present && n.known:

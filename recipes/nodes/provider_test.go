@@ -180,3 +180,72 @@ func TestPersistentNodeClosedInNamespaceWithoutACLIsRemoved(t *testing.T) {
 		}
 	}
 }
+
+// A node is closed while a provider decodes what was read of it, and does not return. A removal needs no data.
+func TestPersistentNodeClosedWhileDecompressBlocksIsRemoved(t *testing.T) {
+	t.Parallel()
+	for _, siblings := range []int{1, 12} {
+		for _, changes := range []bool{false, true} {
+			t.Run(fmt.Sprint(siblings, " siblings, changes ", changes), func(t *testing.T) {
+				p := &provider{bad: "/bad"}
+				inOwnScene(t, func(s *scene) {
+					all := s.startAll(siblings)
+					s.awaitCreated(all)
+					n := s.ephemeral("/members/bad", "x")
+					synctest.Wait()
+					blocks := make(chan struct{})
+					fails := func(what string) error {
+						if what == "Decompress" {
+							<-blocks
+						}
+						return nil
+					}
+					p.fails.Store(&fails)
+					_, err := s.reader.SetData().ForPath(s.ctx, "/members/bad", []byte("y")) // so that it is read
+					s.must(err)
+					synctest.Wait()
+					if p.calls.Load() == 0 {
+						s.Error("the provider is not called")
+					}
+					if changes { // what was read is not what is there
+						_, err := s.reader.SetData().ForPath(s.ctx, "/members/bad", []byte("z"))
+						s.must(err)
+						synctest.Wait()
+					}
+					ctx, cancel := context.WithTimeout(s.ctx, time.Minute)
+					defer cancel()
+					s.must(n.Close(ctx))
+					s.awaitNothing("/members/bad")
+					p.fails.Store(nil)
+					again := s.ephemeral("/members/bad", "again")
+					close(blocks) // the answer of then says nothing about the node of now
+					synctest.Wait()
+					s.awaitOwned("/members/bad", "again")
+					s.must(again.Close(s.ctx))
+				}, framework.WithCompressionProvider(p), framework.WithCompression())
+			})
+		}
+	}
+}
+
+// A persistent node is closed before anybody knows whether it is as desired: it is that of another program.
+func TestPersistentNodeClosedBeforeItsFirstReadIsDecodedIsLeft(t *testing.T) {
+	p := &provider{bad: "/bad"}
+	inOwnScene(t, func(s *scene) {
+		_, err := s.reader.Create().CreatingParentsIfNeeded().ForPath(s.ctx, "/members/bad", []byte("x"))
+		s.must(err)
+		blocks := make(chan struct{})
+		fails := func(string) error { <-blocks; return nil }
+		p.fails.Store(&fails)
+		n := nodes.NewPersistentNode(s.client, "/members/bad", builders.Persistent, []byte("y"))
+		s.must(n.Start())
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(s.ctx, time.Minute)
+		defer cancel()
+		s.must(n.Close(ctx))
+		if data, _ := s.get("/members/bad"); data != "x" {
+			s.Errorf("it has %q", data)
+		}
+		close(blocks)
+	}, framework.WithCompressionProvider(p), framework.WithCompression())
+}
