@@ -281,25 +281,37 @@ func (r *Reconciler) find(n *Node) (send func()) {
 
 // identify reads the nodes that a create without an answer may have created, one after the other.
 func (r *Reconciler) identify(flight pipeline, n *Node, paths []string) {
-	r.submit(flight, r.client.GetData(), paths[0], func(ev callbacks.Event) {
-		r.ended(n)
-		rest := paths[1:]
-		switch {
-		case n.isGone():
-		case isTransient(ev.Err) || waitqueue.IsPassing(ev.Err):
-			r.findFailed(flight, n, ev.Err)
-		case ev.Err == nil && r.byPath[paths[0]] == nil && r.sessions[ev.Stat.EphemeralOwner] &&
-			bytes.Equal(ev.Data, n.sent):
-			r.name(n, paths[0])
-			r.want(n, look)
-		case len(rest) == 0:
-			n.uncertain = false
-			r.want(n, look)
-		default:
-			r.begin(n)
-			r.sendLater(func() { r.identify(flight, n, slices.Clone(rest)) })
+	path := paths[0]
+	r.submit(flight, r.client.GetData().Undecompressed(), path, func(ev callbacks.Event) {
+		if ev.Err != nil || n.isGone() || !r.sessions[ev.Stat.EphemeralOwner] {
+			r.identified(flight, n, paths, false, ev.Err)
+			return
 		}
+		r.decompress(n, path, ev.Data, func(data []byte, err error) {
+			r.identified(flight, n, paths, err == nil && bytes.Equal(data, n.sent) && r.byPath[path] == nil, nil)
+		})
 	})
+}
+
+// identified handles the read of the first of the paths, by which the node there is that of the create, or not. The
+// caller holds mu.
+func (r *Reconciler) identified(flight pipeline, n *Node, paths []string, is bool, err error) {
+	r.ended(n)
+	rest := paths[1:]
+	switch {
+	case n.isGone():
+	case isTransient(err) || waitqueue.IsPassing(err):
+		r.findFailed(flight, n, err)
+	case is:
+		r.name(n, paths[0])
+		r.want(n, look)
+	case len(rest) == 0:
+		n.uncertain = false
+		r.want(n, look)
+	default:
+		r.begin(n)
+		r.sendLater(func() { r.identify(flight, n, slices.Clone(rest)) })
+	}
 }
 
 func (r *Reconciler) findFailed(flight pipeline, n *Node, err error) {

@@ -74,24 +74,22 @@ func (r *Reconciler) decode(n *Node, stat *zk.Stat, stored []byte, err error) {
 		r.looked(n, stat, nil, err)
 		return
 	}
-	path := n.path
+	n.decoding = stat
+	r.decompress(n, n.path, stored, func(data []byte, err error) {
+		if n.decoding == stat { // else the node has not waited
+			r.looked(n, r.decoded(n), data, err)
+		}
+	})
+}
+
+// decompress calls then with the data of stored bytes, for a node. The caller holds mu, and so does then.
+func (r *Reconciler) decompress(n *Node, path string, stored []byte, then func(data []byte, err error)) {
 	if !n.calls {
-		data, err := hook.Decompress(r.client, path, stored)
-		r.looked(n, stat, data, err)
+		then(hook.Decompress(r.client, path, stored))
 		return
 	}
-	n.decoding = stat
-	looked := func(data []byte, err error) {
-		r.locked(func() {
-			if n.decoding == stat { // else the node has not waited
-				r.looked(n, r.decoded(n), data, err)
-			}
-		})
-	}
-	go isolated(func() {
-		data, err := hook.Decompress(r.client, path, stored)
-		looked(data, err)
-	}, func(err error) { looked(nil, err) })
+	done := func(data []byte, err error) { r.locked(func() { then(data, err) }) }
+	go isolated(func() { done(hook.Decompress(r.client, path, stored)) }, func(err error) { done(nil, err) })
 }
 
 // decoded ends the wait of a node for providers that decode what was read of it, and returns the Stat of that read. The

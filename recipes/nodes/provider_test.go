@@ -14,6 +14,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/gocurator/curator/builders"
+	"github.com/gocurator/curator/curatortest"
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/recipes/nodes"
 )
@@ -247,5 +248,44 @@ func TestPersistentNodeClosedBeforeItsFirstReadIsDecodedIsLeft(t *testing.T) {
 			s.Errorf("it has %q", data)
 		}
 		close(blocks)
+	}, framework.WithCompressionProvider(p), framework.WithCompression())
+}
+
+// The create of a sequential node has no answer, so all that may be it is read, and the provider blocks for one. That
+// holds up the node alone.
+func TestPersistentNodeSearchedAmongNodesWhoseDecompressBlocksHoldsUpNoOther(t *testing.T) {
+	p := &provider{bad: "/queue/m-0000000001"}
+	inOwnScene(t, func(s *scene) {
+		_, err := s.client.Create().CreatingParentsIfNeeded().WithMode(builders.EphemeralSequential).
+			ForPath(s.ctx, "/queue/m-", []byte("x"))
+		s.must(err)
+		s.ephemeral("/members/0", "one")
+		blocks := make(chan struct{})
+		fails := func(what string) error {
+			if what == "Decompress" {
+				<-blocks
+			}
+			return nil
+		}
+		p.fails.Store(&fails)
+		s.place.Faults().Add(curatortest.Rule{
+			Ops: []string{"multi"}, Path: "/queue/**", Action: curatortest.CutAfter, Count: 1,
+		})
+		n := nodes.NewPersistentNode(s.client, "/queue/m-", builders.EphemeralSequential, []byte("y"))
+		s.must(n.Start())
+		<-time.After(time.Minute)
+		if p.calls.Load() == 0 {
+			s.Error("the provider is not called")
+		}
+		s.must(s.reader.Delete().ForPath(s.ctx, "/members/0"))
+		<-time.After(3 * time.Minute)
+		if _, stat := s.get("/members/0"); stat == nil {
+			s.Error("another node is not created again")
+		}
+		close(blocks)
+		s.must(n.WaitForInitialCreate(s.ctx))
+		if path := n.ActualPath(); path != "/queue/m-0000000001" {
+			s.Errorf("it is %q", path)
+		}
 	}, framework.WithCompressionProvider(p), framework.WithCompression())
 }
