@@ -209,9 +209,9 @@ func (n *Node) await(ctx context.Context, change int, foreign bool) error {
 	}
 }
 
-// AwaitCreated waits until the node is present for the first time. It fails with [ErrDeleted] if the node has ended with
-// that since. The error of ctx is joined with the reason for which the node cannot be there, or for which there is no
-// connection.
+// AwaitCreated waits until the node is present for the first time. It fails with [ErrDeleted] if the node has ended
+// with that since. The error of ctx is joined with the reason for which the node cannot be there, or for which there is
+// no connection.
 func (n *Node) AwaitCreated(ctx context.Context) error {
 	select {
 	case <-n.created:

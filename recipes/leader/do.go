@@ -16,9 +16,10 @@ import (
 //
 // ctx bounds the wait for leadership and the work. Do returns the error of the wait, which is that of ctx when ctx ends
 // first, or that of fn, joined with [ErrLeadershipLost] if leadership was lost while fn ran: fn may have done a part,
-// and another participant may lead by now. If the client is closed, the error matches [framework.ErrClosed], and without
-// fn it matches [framework.ErrBadArguments]. The node is deleted in the background, as long as the client is not closed.
-// Do works in a callback of the client, and leaves no goroutine. In Java: LeaderSelector with takeLeadership.
+// and another participant may lead by now. If the client is closed, the error matches [framework.ErrClosed], and
+// without fn it matches [framework.ErrBadArguments]. The node is deleted in the background, as long as the client is
+// not closed. Do works in a callback of the client, and leaves no goroutine. In Java: LeaderSelector with
+// takeLeadership.
 func Do(
 	ctx context.Context, client *framework.Client, path string, fn func(ctx context.Context) error, opts ...Option,
 ) error {

@@ -60,10 +60,10 @@ func WithACL(acl ...zk.ACL) Option {
 
 // WithEndWhenDeleted ends the node when it is deleted by anything but Close, so that an operator can stop a process by
 // the deletion of its node: [PersistentNode.Done] is closed, and the node is not created again. A deletion by the same
-// client ends it too. The end of a session is no deletion: the node is created in the next one, also if it was deleted in
-// an outage that the session has not outlived. An ephemeral node ends also if another client has its place by then. A
-// node that is not ephemeral does not end if it is deleted and made again at once: nothing marks it as that of another
-// client. Not in Java, where the program compares the session in a watcher of its own.
+// client ends it too. The end of a session is no deletion: the node is created in the next one, also if it was deleted
+// in an outage that the session has not outlived. An ephemeral node ends also if another client has its place by then.
+// A node that is not ephemeral does not end if it is deleted and made again at once: nothing marks it as that of
+// another client. Not in Java, where the program compares the session in a watcher of its own.
 func WithEndWhenDeleted() NodeOption {
 	return nodeOption(func(s *settings) { s.endWhenDeleted = true })
 }

@@ -180,8 +180,8 @@ func (n *PersistentNode) notify(i int, ev desired.Event) {
 }
 
 // WaitForInitialCreate waits until the node is there for the first time. If ctx ends first, the error is that of ctx,
-// joined with the reason for which the node is refused, if there is one. If the node has ended since, it is [ErrDeleted]:
-// see [WithEndWhenDeleted]. In Java: waitForInitialCreate.
+// joined with the reason for which the node is refused, if there is one. If the node has ended since, it is
+// [ErrDeleted]: see [WithEndWhenDeleted]. In Java: waitForInitialCreate.
 func (n *PersistentNode) WaitForInitialCreate(ctx context.Context) error {
 	node, err := n.running()
 	if err != nil {

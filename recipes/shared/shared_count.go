@@ -69,8 +69,8 @@ func (c *SharedCount) check(n int) error {
 	return err
 }
 
-// Start is [SharedValue.Start]. It also returns [ErrText] if the node has the text of a number, and [ErrShortData] if it
-// has fewer than four bytes of anything else: see [SharedCount.SetCount]. In Java: start.
+// Start is [SharedValue.Start]. It also returns [ErrText] if the node has the text of a number, and [ErrShortData] if
+// it has fewer than four bytes of anything else: see [SharedCount.SetCount]. In Java: start.
 func (c *SharedCount) Start(ctx context.Context) error {
 	err := c.check(c.seed)
 	if err == nil {

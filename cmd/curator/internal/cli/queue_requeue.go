@@ -63,7 +63,8 @@ ACL, and its priority, due time or id; in the queue it comes behind the items th
 Requeue puts letters into a queue beyond its MaxItems, too. The number of deliveries starts from 0 again.
 It moves nothing, with code 77, if a letter is of another kind than what is in the queue: the consumers of a priority
 queue, for example, look for other names than those of a simple queue. A path without nodes does not say of which kind
-it is; one with nodes and none of a queue, or with ephemeral ones, as the lock path of a queue has, is no queue: code 77.
+it is. One with nodes and none of a queue, or with ephemeral ones, as the lock path of a queue has, is no queue, which
+is code 77 too.
 
 If the dead letters have consumers with a lock path, name it with --locks: a letter that is being consumed stays then.
 Without --locks such a letter moves, and is consumed twice. NODE is a name below DEAD, or a path. The states are:
