@@ -62,8 +62,8 @@ func TestComparisons(t *testing.T) {
 	}
 }
 
-// Headings are set to the right, so each needs a space before it in its column. A letter takes at most 8 pixels on average
-// in every font of the picture.
+// Headings are set to the right, so each needs a space before it in its column. A letter takes at most 8 pixels on
+// average in every font of the picture.
 func TestHeadingsOfPictureFitTheirColumns(t *testing.T) {
 	for _, rival := range rivals {
 		if width := 8 * len(heading(rival.library)+" "); width > columnWidth {

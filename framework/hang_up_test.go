@@ -206,7 +206,8 @@ func TestHangUpAtGuaranteedRemovalEndsTheWatch(t *testing.T) {
 			t.Fatal(err)
 		}
 		f.server.Faults().Add(curatortest.Rule{Ops: []string{"removeWatches"}, Action: curatortest.CutBefore})
-		if err := f.client.Watches().Remove(w).Guaranteed().ForPath(t.Context(), "/node"); !errors.Is(err, framework.ErrUnimplemented) {
+		err := f.client.Watches().Remove(w).Guaranteed().ForPath(t.Context(), "/node")
+		if !errors.Is(err, framework.ErrUnimplemented) {
 			t.Errorf("the removal: %v", err)
 		}
 		for len(events) > 0 {
@@ -240,7 +241,9 @@ func TestHangUpAtWriteDoesNotEndPersistentWatches(t *testing.T) {
 		if err := f.client.Watches().Add().UsingWatcher(w).ForPath(t.Context(), "/node"); err != nil {
 			t.Fatal(err)
 		}
-		rule := f.server.Faults().Add(curatortest.Rule{Ops: []string{"setData"}, Path: "/poison", Action: curatortest.CutBefore, Count: 4})
+		rule := f.server.Faults().Add(curatortest.Rule{
+			Ops: []string{"setData"}, Path: "/poison", Action: curatortest.CutBefore, Count: 4,
+		})
 		_, err := f.client.SetData().ForPath(t.Context(), "/poison", []byte("large"))
 		if err != nil || rule.Hits() != 4 {
 			t.Errorf("the write: %v, %d hits", err, rule.Hits())

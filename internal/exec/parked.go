@@ -161,8 +161,8 @@ func (e *Executor) enter(op *Operation, reason waitReason) {
 	e.hold()
 }
 
-// hasSteps reports whether later operations wait for the end of the next attempt of op: one request alone is sent before
-// theirs, but of several only the first.
+// hasSteps reports whether later operations wait for the end of the next attempt of op: one request alone is sent
+// before theirs, but of several only the first.
 func (op *Operation) hasSteps() bool {
 	s, ok := op.Protocol.(Stepper)
 	return ok && !op.unordered && op.state.attempts.Load() > 0 && op.state.lost && s.HasSteps()

@@ -11,7 +11,8 @@ import (
 	"github.com/gocurator/curator/framework"
 )
 
-// recipe is a kind of lock, election, queue, barrier, counter, value, node or row of writes that processes take part in.
+// recipe is a kind of lock, election, queue, barrier, counter, value, node or row of writes that processes take part
+// in.
 type recipe struct {
 	name      string
 	resources []*resource

@@ -29,10 +29,10 @@ var answerFaults = []fault{
 		Action: curatortest.DelayRequest, Chance: 0.2, Delay: 900 * time.Millisecond,
 	}),
 	ruleFault("answer never comes", curatortest.Rule{Action: curatortest.DropReply, Count: 1}),
-	{name: "servers hang up at one kind of request", counts: true, strike: func(w *world, random *rand.Rand) (string, func()) {
+	{name: hangUps, counts: true, strike: func(w *world, random *rand.Rand) (string, func()) {
 		kind := pick(random, hangUpKinds)
 		rule := curatortest.Rule{Ops: []string{kind}, Action: curatortest.CutBefore}
-		what, undo := ruleFault("servers hang up at one kind of request", rule).strike(w, random)
+		what, undo := ruleFault(hangUps, rule).strike(w, random)
 		over := w.hangUp()
 		return kind + " " + what, func() {
 			undo()
@@ -55,6 +55,8 @@ var answerFaults = []fault{
 	}),
 	ruleFault("handshakes fail", curatortest.Rule{Ops: []string{"connect"}, Action: curatortest.CutAfter, Count: 2}),
 }
+
+const hangUps = "servers hang up at one kind of request"
 
 // hangUpKinds are the kinds of requests at which servers hang up: those that servers may lack, and some that all have.
 var hangUpKinds = []string{

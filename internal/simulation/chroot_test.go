@@ -17,7 +17,7 @@ const missingChroots = "calls without a chroot"
 // chrootRecipe is a client in each process whose chroot is missing until the world is calm. No recipe does anything
 // without a chroot, and each says why. When it is there, all go on.
 func chrootRecipe(w *world) recipe {
-	return recipe{name: "missing chroot", chroot: true, actors: []role{{"has no chroot", func(ctx context.Context, a *actor) {
+	act := func(ctx context.Context, a *actor) {
 		chroot := absent(a.process)
 		for ctx.Err() == nil {
 			last := w.isCalm()
@@ -53,7 +53,8 @@ func chrootRecipe(w *world) recipe {
 			}
 			a.pause(ctx, w.calm, 3*time.Second)
 		}
-	}}}}
+	}
+	return recipe{name: "missing chroot", chroot: true, actors: []role{{"has no chroot", act}}}
 }
 
 // absent returns the chroot that the clients of a process do not have.

@@ -58,7 +58,7 @@ func orderViolation(writes []*orderedWrite) string {
 
 // orderRecipe is a row of writes of each process, whose effects and callbacks keep their order.
 func orderRecipe(w *world) recipe {
-	return recipe{name: "order", mayHaveClient: true, actors: []role{{"writes in order", func(ctx context.Context, a *actor) {
+	act := func(ctx context.Context, a *actor) {
 		for turn := 1; ctx.Err() == nil; turn++ {
 			last := w.isCalm()
 			if w.writeInOrder(ctx, a, fmt.Sprintf("/order/%s-%d", a.process.name, turn), last) && last {
@@ -66,7 +66,8 @@ func orderRecipe(w *world) recipe {
 			}
 			a.pause(ctx, w.calm, 3*time.Second)
 		}
-	}}}}
+	}
+	return recipe{name: "order", mayHaveClient: true, actors: []role{{"writes in order", act}}}
 }
 
 // writeInOrder is a round. It returns false if there was none.

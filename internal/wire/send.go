@@ -51,7 +51,8 @@ func (l *link) withdraw(r *Request) bool {
 
 // hasRoom reports whether r may be encoded now.
 func (l *link) hasRoom(r *Request, now int64) bool {
-	if l.dead || l.watchesFirst || l.flight.len() >= maxInFlight || len(l.out) >= maxUnsent || l.c.watches.awaitsCover(r, l.c) {
+	if l.dead || l.watchesFirst || l.flight.len() >= maxInFlight || len(l.out) >= maxUnsent ||
+		l.c.watches.awaitsCover(r, l.c) {
 		return false
 	}
 	oldest := now

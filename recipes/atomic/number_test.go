@@ -284,8 +284,8 @@ func TestNumberOfNodeThatWasMadeAgain(t *testing.T) {
 	})
 }
 
-// A client that is cut off does not hear of the end of the node: what it remembers from before proves nothing, though its
-// watch still stands. The node that was made again has the same version.
+// A client that is cut off does not hear of the end of the node: what it remembers from before proves nothing, though
+// its watch still stands. The node that was made again has the same version.
 func TestNumberOfNodeThatWasMadeAgainInOutage(t *testing.T) {
 	t.Parallel()
 	inMemory(t, func(s *scene) {

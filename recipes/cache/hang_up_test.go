@@ -57,7 +57,7 @@ func TestPersistentWatcherBehindProxyThatHangsUpReportsWhy(t *testing.T) {
 		s.must(w.Start())
 		s.closing(w)
 		err := <-unhandled
-		if !errors.Is(err, framework.ErrUnimplemented) || !strings.Contains(err.Error(), "in a row at a request of the kind addWatch") {
+		if !errors.Is(err, framework.ErrUnimplemented) || !strings.Contains(err.Error(), "of the kind addWatch") {
 			t.Errorf("reported is %v", err)
 		}
 		for range 30 {

@@ -15,8 +15,8 @@ import (
 
 // ObserveLatch returns the leaders of the latches of a path, without taking part: the current leader, then each new
 // one. It returns the zero Participant while there is no leader. It may leave out changes that follow each other at
-// once, but never the last one. It ends with ctx, whose error comes last, or with an error that is not an outage, such as
-// framework.ErrNoChroot.
+// once, but never the last one. It ends with ctx, whose error comes last, or with an error that is not an outage, such
+// as framework.ErrNoChroot.
 func ObserveLatch(ctx context.Context, client *framework.Client, path string) iter.Seq2[Participant, error] {
 	return observe(ctx, client, path, latchName)
 }

@@ -142,8 +142,8 @@ func TestTrySetValueFindsOutThatItWasRefused(t *testing.T) {
 	}
 }
 
-// The write may have been applied to the node that was deleted since. That the new node has the next version, with other
-// bytes, proves nothing.
+// The write may have been applied to the node that was deleted since. That the new node has the next version, with
+// other bytes, proves nothing.
 func TestTrySetValueWithLostAnswerAndNewNodeOfNextVersionIsUncertain(t *testing.T) {
 	t.Parallel()
 	inScene(t, func(s *scene) {

@@ -143,9 +143,10 @@ func TestWaitBehindItselfIsNotSaid(t *testing.T) {
 func TestWithoutQuorumHeartbeats(t *testing.T) {
 	for args, want := range map[string]bool{
 		"lock /x -- sleep 60": true, "lock --without-quorum-heartbeats /x -- sleep 60": false,
-		"semaphore --without-quorum-heartbeats /x -- sleep 60": false,
-		"elect --without-quorum-heartbeats /x -- sleep 60":     false,
-		"elect --http 127.0.0.1:0 /x":                          true, "elect --http 127.0.0.1:0 --without-quorum-heartbeats /x": false,
+		"semaphore --without-quorum-heartbeats /x -- sleep 60":    false,
+		"elect --without-quorum-heartbeats /x -- sleep 60":        false,
+		"elect --http 127.0.0.1:0 /x":                             true,
+		"elect --http 127.0.0.1:0 --without-quorum-heartbeats /x": false,
 	} {
 		server := curatortest.NewServerT(t)
 		first := server.Faults().Add(curatortest.Rule{

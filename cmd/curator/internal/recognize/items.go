@@ -76,9 +76,9 @@ func ItemPrefix(name string) (prefix string, ok bool) {
 	return strings.TrimSuffix(name, parts[3]), true
 }
 
-// Kinds returns the kinds of queues that have items with these names. Names of consumers' locks are like those of items:
-// leave them out. Items without a field in their names are of a Queue; in a priority or delay queue Java has put them
-// back.
+// Kinds returns the kinds of queues that have items with these names. Names of consumers' locks are like those of
+// items: leave them out. Items without a field in their names are of a Queue; in a priority or delay queue Java has put
+// them back.
 func Kinds(names []string) []Recipe {
 	var kinds []Recipe
 	hex := false // a due time, or the id of an item in an id queue
