@@ -184,7 +184,7 @@ func (e *engine) synced(flight context.Context, err error) {
 // watchAnswered handles the answer to the request of the recursive watch.
 func (e *engine) watchAnswered(flight context.Context, err error) {
 	switch {
-	case flight != e.flight:
+	case flight != e.flight && !errors.Is(err, framework.ErrUnimplemented): // it says nothing about the next connection
 	case err == nil:
 		e.watching = true
 		e.succeed(e.root, watch)
@@ -201,7 +201,7 @@ func (e *engine) watchAnswered(flight context.Context, err error) {
 // watchOneShot continues with one-shot watches, in this session, on a server that has no others. Such a server also
 // closes the connection.
 func (e *engine) watchOneShot() {
-	e.oneShot, e.watching, e.flight = true, false, nil
+	e.session, e.oneShot, e.watching, e.flight = e.client.SessionID(), true, false, nil
 	e.succeed(e.root, watch) // an earlier failure is over
 	e.connect()
 }
