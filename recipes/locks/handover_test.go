@@ -86,8 +86,11 @@ func TestGrantRequests(t *testing.T) {
 	own := func() string { return hold.Path() } // a hold that lasts is watched
 	want := func(what string, ops ...string) {
 		t.Helper()
-		if diff := cmp.Diff(ops,
-			passedBut(proxy, []string{own()}, "getData", "notification", "checkWatches", "removeWatches")); diff != "" {
+		got := passedBut(proxy, []string{own()}, "getData", "notification", "checkWatches", "removeWatches")
+		if len(got) > len(ops) && got[0] == "removeWatches" { // the end of the watch of the last hold comes late
+			got = got[1:]
+		}
+		if diff := cmp.Diff(ops, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", what, diff)
 		}
 		proxy.Faults().ResetTrace()
