@@ -9,19 +9,24 @@ import (
 	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/callbacks"
 	"github.com/gocurator/curator/framework"
-	"github.com/gocurator/curator/internal/testenv/testclient"
 )
 
 // addHere adds nodes to the reconciler of a client without a server.
 func addHere(t *testing.T, paths ...string) (*Reconciler, []*Node) {
 	t.Helper()
-	client := testclient.New(t, "127.0.0.1:1")
+	client, err := framework.New("127.0.0.1:1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = client.Close() })
 	var nodes []*Node
 	for _, path := range paths {
 		n, err := Of(client).Add(Spec{
 			Client: client, Path: path, Mode: builders.Ephemeral, Data: make([]byte, suspectSize),
 		}, func(Event) {})
-		testclient.Must(t, err)
+		if err != nil {
+			t.Fatal(err)
+		}
 		nodes = append(nodes, n)
 	}
 	return Of(client), nodes

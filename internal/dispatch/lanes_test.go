@@ -3,6 +3,7 @@ package dispatch_test
 import (
 	"runtime"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -77,16 +78,16 @@ func TestLanesRunTasksThatCloseHasNotWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := dispatch.StartLanes()
 		l.PushLibrary(dispatch.Func(func() { <-time.After(2 * time.Second) }))
-		ran := 0
+		var ran atomic.Int32
 		for range 10 {
-			l.Push(dispatch.Func(func() { ran++ }))
+			l.Push(dispatch.Func(func() { ran.Add(1) }))
 		}
 		if l.Close(time.Second) {
 			t.Error("closed in time")
 		}
 		<-time.After(time.Minute)
-		if ran != 10 {
-			t.Errorf("%d of 10 accepted tasks have run", ran)
+		if n := ran.Load(); n != 10 {
+			t.Errorf("%d of 10 accepted tasks have run", n)
 		}
 	})
 }

@@ -262,7 +262,8 @@ func TestDoWithLostRequestsWritesOnceEachTurn(t *testing.T) {
 							}
 							return err
 						})
-						if err != nil && !errors.Is(err, leader.ErrLeadershipLost) && !framework.MayHaveTakenEffect(err) {
+						ended := errors.Is(err, leader.ErrLeadershipLost) || errors.Is(err, context.Canceled)
+						if err != nil && !ended && !framework.MayHaveTakenEffect(err) {
 							t.Fatal(err)
 						}
 					}
