@@ -262,3 +262,25 @@ func TestHangUpAtWriteDoesNotEndPersistentWatches(t *testing.T) {
 		}
 	})
 }
+
+// The client sends setWatches2 alone after a connection has ended at it, or at a write behind it. The answer never
+// comes, with pings answered: the connection ends all the same.
+func TestHangUpWatchesThatAreNeverAnsweredEndTheConnection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newOrderFixture(t, retry.Forever(10*time.Millisecond))
+		w := callbacks.NewWatcher(func(context.Context, zk.Event) {})
+		if err := f.client.Watches().Add().UsingWatcher(w).ForPath(t.Context(), "/node"); err != nil {
+			t.Fatal(err)
+		}
+		f.cutAtWrites(2) // the second with the watches not answered
+		f.server.Faults().Add(curatortest.Rule{
+			Ops: []string{"setWatches2"}, Skip: 1, Count: 1, Action: curatortest.DropReply,
+		})
+		f.write(t, t.Context(), "data")
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if _, err := f.client.GetData().ForPath(ctx, "/node"); err != nil {
+			t.Errorf("a read: %v", err)
+		}
+	})
+}

@@ -621,7 +621,7 @@ func (c *Conn) established(l *link, resp jute.ConnectResponse) error {
 		l.append(jute.XidAuth, jute.OpAuth, jute.AppendAuth(nil, &c.cfg.Auth[i]))
 	}
 	op, bodies := c.watches.frames(c.zxid.Load())
-	l.watchesOp, l.settingWatches = op, len(bodies)
+	l.watchesOp, l.settingWatches, l.watchesSent = op, len(bodies), c.now()
 	l.watchesFirst = len(bodies) > 0 && c.hosts.hasHungUp(op)
 	for _, b := range bodies {
 		l.append(jute.XidSetWatches, op, b)

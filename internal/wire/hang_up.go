@@ -17,8 +17,8 @@ import (
 const (
 	fewHangUps  = 3  // number of connections in a row, if the servers have never answered a request of the kind
 	manyHangUps = 10 // if they have: more likely the servers are ill. A request with as many keeps no order
-	minUnsent   = time.Second
-	maxUnsentAt = 5 * time.Minute
+	minLeftOut  = time.Second
+	maxLeftOut  = 5 * time.Minute
 )
 
 // hangUp says what is known of a kind of request at which servers have ended connections since they answered one.
@@ -65,7 +65,7 @@ func (h *Hosts) hungUp(op jute.Op, why error) (u hangUp, isNew bool) {
 	case k.connections < limit:
 	case isOptional(op):
 		isNew = k.unsentUntil.IsZero()
-		k.unsentUntil = time.Now().Add(min(minUnsent<<min(k.connections-limit, maxDoubling), maxUnsentAt))
+		k.unsentUntil = time.Now().Add(min(minLeftOut<<min(k.connections-limit, maxDoubling), maxLeftOut))
 		k.err = fmt.Errorf("%w: the servers have ended %d connections in a row at a request of the kind %s, the last %w",
 			jute.ErrUnimplemented, k.connections, op, why)
 	default:
@@ -191,15 +191,15 @@ func (l *link) noteHangUp() {
 	}
 	c.mu.Lock()
 	op, blamed, ok := l.blame()
-	isOpen := l.settingWatches > 0 && blamed != nil
-	if blamed != nil && !isOpen && blamed.hangUps < manyHangUps {
+	mayBeWatches := l.settingWatches > 0 && blamed != nil
+	if blamed != nil && !mayBeWatches && blamed.hangUps < manyHangUps {
 		blamed.hangUps++
 	}
 	c.mu.Unlock()
 	switch {
 	case !ok:
 		return
-	case isOpen:
+	case mayBeWatches:
 		c.hosts.suspect(l.watchesOp)
 		return
 	}

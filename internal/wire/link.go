@@ -55,6 +55,7 @@ type link struct {
 
 	watchesOp      jute.Op // the kind of the requests that set the watches again
 	settingWatches int     // number of those that are not answered
+	watchesSent    int64   // when they were encoded
 
 	// Guarded by Conn.mu.
 	dead          bool
@@ -405,16 +406,20 @@ func (l *link) nextArrived(at int) (r *Request, after int, ok bool) {
 	return r, after, ok && r != nil && r.xid == xid && !concernsWatches(r)
 }
 
-// silent returns an error if the oldest request in flight has waited for half of the session timeout, while the server
-// answers pings: its answer is lost, and nothing is sent before it comes. There are three pings in a session timeout,
-// so that the connection ends before the session could. c.mu is held.
+// silent returns an error if the oldest request in flight, or that of the watches if all others wait for it, has waited
+// for half of the session timeout, while the server answers pings: its answer is lost, and nothing is sent before it
+// comes. There are three pings in a session timeout, so that the connection ends before the session could. c.mu is held.
 func (l *link) silent() error {
-	r := l.flight.peek()
-	if r == nil {
-		return nil
+	op, sent := l.watchesOp, l.watchesSent
+	if !l.watchesFirst {
+		r := l.flight.peek()
+		if r == nil {
+			return nil
+		}
+		op, sent = r.Op, r.sent
 	}
-	if since := time.Duration(l.frames.readAt - r.sent); since > l.c.SessionTimeout()/2 {
-		return fmt.Errorf("no answer to %s for %v, though pings are answered", r.Op, since.Round(time.Millisecond))
+	if since := time.Duration(l.frames.readAt - sent); since > l.c.SessionTimeout()/2 {
+		return fmt.Errorf("no answer to %s for %v, though pings are answered", op, since.Round(time.Millisecond))
 	}
 	return nil
 }
