@@ -13,6 +13,7 @@ import (
 	"github.com/gocurator/curator/internal/errtext"
 	"github.com/gocurator/curator/internal/hook"
 	"github.com/gocurator/curator/internal/usercode"
+	"github.com/gocurator/curator/internal/waitqueue"
 	"github.com/gocurator/curator/zkpath"
 )
 
@@ -176,8 +177,7 @@ func (d *ServiceDiscovery[T]) children(ctx context.Context, path string) ([]stri
 
 // chrootError returns the error of a chroot that does not exist, which is why no other node does, or nil.
 func (d *ServiceDiscovery[T]) chrootError(ctx context.Context) error {
-	_, err := d.client.UsingNamespace("").GetData().Undecompressed().ForPath(ctx, "/")
-	if errors.Is(err, framework.ErrNoChroot) {
+	if err := waitqueue.CheckChroot(ctx, d.client); errors.Is(err, framework.ErrNoChroot) {
 		return err
 	}
 	return nil
