@@ -158,12 +158,12 @@ func (r *Reconciler) found(n *Node, stat *zk.Stat, same bool) {
 		r.forget(n, nil)
 		return
 	}
-	if !isOurs && !isOld && ephemeral && n.present && n.owner == r.session && n.spec.EndWhenDeleted {
-		r.isMissing(n, ErrDeleted) // and another client has the place before we have looked
-		r.forget(n, ErrDeleted)
-		return
-	}
 	if !isOurs && !isOld {
+		if ephemeral && n.present && n.owner == r.session && n.spec.EndWhenDeleted { // ours was deleted before
+			r.isMissing(n, ErrDeleted)
+			r.forget(n, ErrDeleted)
+			return
+		}
 		r.isMissing(n, foreignTo(owner))
 		n.claimed, n.inherits = false, false
 		r.refuse(n, foreignTo(owner))

@@ -165,7 +165,7 @@ func (e *Executor) enter(op *Operation, reason waitReason) {
 // before theirs, but of several only the first.
 func (op *Operation) hasSteps() bool {
 	s, ok := op.Protocol.(Stepper)
-	return ok && !op.unordered && op.state.attempts.Load() > 0 && op.state.lost && s.HasSteps()
+	return ok && !op.unordered && op.state.lost && s.HasSteps()
 }
 
 // beginAttempt lets the first operation of the line go, or keeps its place until the end of its attempt. mu is held.
