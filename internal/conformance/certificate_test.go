@@ -10,11 +10,13 @@ import (
 	"crypto/x509/pkix"
 	"encoding/asn1"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"math/big"
 	"net"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 
@@ -305,20 +307,24 @@ func startSecure(t *testing.T, a *authority, server tls.Certificate) string {
 // ports, and held as curatortest holds its own.
 func freeAddr(t *testing.T) string {
 	t.Helper()
-	server, err := curatortest.NewServer()
-	if err != nil {
-		t.Fatal(err)
+	for {
+		server, err := curatortest.NewServer()
+		if err != nil {
+			t.Fatal(err)
+		}
+		addr := server.Addr()
+		if err := server.Close(); err != nil {
+			t.Fatal(err)
+		}
+		held, err := net.ListenPacket("udp", addr)
+		if err == nil {
+			t.Cleanup(func() { held.Close() }) //nolint:errcheck // nothing was sent
+			return addr
+		}
+		if !errors.Is(err, syscall.EADDRINUSE) { // else another process has got it meanwhile
+			t.Fatal(err)
+		}
 	}
-	addr := server.Addr()
-	if err := server.Close(); err != nil {
-		t.Fatal(err)
-	}
-	held, err := net.ListenPacket("udp", addr)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { held.Close() }) //nolint:errcheck // nothing was sent
-	return addr
 }
 
 func writePEM(t *testing.T, file string, blocks ...*pem.Block) {
