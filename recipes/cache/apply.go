@@ -30,7 +30,7 @@ func (e *engine) apply(flight context.Context, r read, res callbacks.ReadResult)
 	case r.w == chroot:
 		e.applyChroot(r, res.Err)
 	case r.w == list:
-		e.applyList(r, res)
+		e.applyList(flight, r, res)
 	case errors.Is(res.Err, zk.ErrNoNode):
 		e.remove(r)
 	case e.waitForParent(r, res.Err):
@@ -142,8 +142,9 @@ func (e *engine) applyChroot(r read, err error) {
 	}
 }
 
-// applyList handles the list of the children of a node.
-func (e *engine) applyList(r read, res callbacks.ReadResult) {
+// applyList handles the list of the children of a node. The list of an earlier flight has set no one-shot watch if the
+// servers were asked for a recursive one in it, so the node is listed again.
+func (e *engine) applyList(flight context.Context, r read, res callbacks.ReadResult) {
 	switch n := r.n; {
 	case errors.Is(res.Err, zk.ErrNoNode):
 		e.want(n, data, r.epoch)
@@ -154,6 +155,7 @@ func (e *engine) applyList(r read, res callbacks.ReadResult) {
 			n.pzxid = res.Stat.Pzxid
 		}
 		e.setChildren(r, res.Children)
+		n.listed = !e.oneShot || flight == e.flight
 	}
 }
 

@@ -99,6 +99,36 @@ func TestCacheTakesUpKindOfRequestInNextSessionThatIllServersHungUpAt(t *testing
 	}
 }
 
+// The list of a node is lost with the session, on servers that have no recursive watch. In the next session the cache
+// asks for one again, and reads without watches until it is refused:
+//
+//	cache             server
+//	addWatch
+//	multiRead         refuses addWatch: the cache goes on with one-shot watches
+//	                  answers multiRead, the list among it
+//
+// That list has set no watch.
+func TestCacheWatchesWhatItHasListedBeforeRecursiveWatchIsRefused(t *testing.T) {
+	t.Parallel()
+	withScene(t, true, func(s *scene) {
+		s.set(root, root+"/a", root+"/a/b")
+		faults := s.place.Faults()
+		faults.Add(curatortest.Rule{
+			Ops: []string{"getChildren2"}, Path: "/**" + root + "/a", Action: curatortest.CutBefore, Count: 1,
+		})
+		restore, suspended := faults.RefuseConnects(), s.awaitState(framework.Suspended)
+		w := s.newCache()
+		s.begin(w)
+		suspended()
+		faults.KillSession(s.client.SessionID())
+		restore()
+		s.must(w.Ready(s.ctx))
+		w.equalsTree()
+		s.set(root + "/a/new")
+		w.equalsTree()
+	})
+}
+
 // A cache of one node has a one-shot watch in each session.
 func TestCacheOfOneNodeAsksForNoRecursiveWatchInNextSession(t *testing.T) {
 	t.Parallel()
