@@ -207,7 +207,7 @@ func TestHoldExitCodes(t *testing.T) {
 		{args: "lock /l -- false", code: 1},
 		{args: "lock /l -- sh -c kill${IFS}-9${IFS}$$", code: 137},
 		{args: "lock --try /taken -- true", code: CodeNotAcquired, stderr: "others hold /taken"},
-		{args: "lock --wait 50ms /taken -- true", code: CodeNotAcquired, stderr: "others hold /taken"},
+		{args: "lock --wait 5s /taken -- true", code: CodeNotAcquired, stderr: "others hold /taken"},
 		{args: "lock /l -- /no/such/program", code: 127, stderr: "/no/such/program"},
 		{args: "lock /l -- no-such-program", code: 127, stderr: "no-such-program"},
 		{args: "lock /l -- /dev/null", code: 126, stderr: "/dev/null"},
