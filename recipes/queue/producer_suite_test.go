@@ -13,6 +13,7 @@ import (
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/testenv"
 	"github.com/gocurator/curator/recipes/queue"
+	"github.com/gocurator/curator/recipes/queue/internal/node"
 )
 
 // itemsOf returns the items of all nodes of a queue, in their order, and leaves them there.
@@ -28,7 +29,11 @@ func itemsOf(tb testing.TB, client *framework.Client) (items []string) {
 	for _, name := range names {
 		data, err := client.GetData().ForPath(ctx, queuePath+"/"+name)
 		must(tb, err)
-		items = append(items, string(data[9:len(data)-1])) // behind the version, the mark and the length
+		parts, _, err := node.Decode(data)
+		must(tb, err)
+		for _, item := range parts {
+			items = append(items, string(item))
+		}
 	}
 	return items
 }
