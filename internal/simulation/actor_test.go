@@ -78,6 +78,13 @@ type actor struct {
 	closing atomic.Bool // a queue, whose Close must return
 }
 
+// notStarted handles the error of a recipe's Start, which a process that leaves may cause.
+func (a *actor) notStarted(err error) {
+	if !errors.Is(err, framework.ErrClosed) || !a.process.left.Load() {
+		a.process.world.violate("%s: start: %v", a.name, err)
+	}
+}
+
 // holding is the result of one acquire.
 type holding struct {
 	claims  []*claim

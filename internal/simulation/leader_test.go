@@ -2,10 +2,8 @@ package simulation_test
 
 import (
 	"context"
-	"errors"
 	"time"
 
-	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/recipes/leader"
 )
 
@@ -40,10 +38,7 @@ func (a *actor) latch(ctx context.Context, r *resource) {
 		}
 	})
 	if err := latch.Start(); err != nil {
-		if errors.Is(err, framework.ErrClosed) && a.process.left.Load() {
-			return
-		}
-		w.violate("%s: %v", a.name, err)
+		a.notStarted(err)
 		return
 	}
 	defer func() { _ = latch.Close() }()
@@ -97,7 +92,7 @@ func (a *actor) selector(ctx context.Context, r *resource) (led bool) {
 		return nil
 	}, leader.WithAutoRequeue())
 	if err := selector.Start(); err != nil {
-		w.violate("%s: %v", a.name, err)
+		a.notStarted(err)
 		return false
 	}
 	defer func() { _ = selector.Close() }()

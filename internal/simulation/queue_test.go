@@ -130,7 +130,7 @@ func (u *workQueue) open(a *actor, consumes bool) *openQueue {
 		u.ledger.putEnded(ev.Items[0], ev.Path, ev.Err)
 	})
 	if err := o.queue.Start(); err != nil {
-		u.world.violate("%s: start: %v", a.name, err)
+		a.notStarted(err)
 	}
 	return o
 }
