@@ -185,7 +185,7 @@ func (d *ServiceDiscovery[T]) chrootError(ctx context.Context) error {
 
 // decode returns the instance of a node from its bytes, which are compressed if the client compresses.
 func (d *ServiceDiscovery[T]) decode(path string, data []byte) (instance ServiceInstance[T], err error) {
-	if data, err = hook.Decompress(d.client, path, data); err == nil {
+	if data, err = hook.Decompress(d.client, path, data, false); err == nil {
 		instance, err = decodeWith(d.serializer, data)
 	}
 	if err != nil {

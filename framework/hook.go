@@ -52,9 +52,9 @@ func init() {
 		return client.(*Client).awaitConnection(ctx, true)
 	}
 	hook.BeforeSession = func(fn func(client any)) any { return withBeforeSession(fn) }
-	hook.Decompress = func(client any, path string, data []byte) (plain []byte, err error) {
+	hook.Decompress = func(client any, path string, data []byte, always bool) (plain []byte, err error) {
 		cfg := client.(*Client).core.cfg
-		if !cfg.compressAll {
+		if !always && !cfg.compressAll {
 			return data, nil
 		}
 		defer usercode.Catch(fmt.Sprintf("the compression %T", cfg.compression), &err)

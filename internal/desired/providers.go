@@ -85,11 +85,11 @@ func (r *Reconciler) decode(n *Node, stat *zk.Stat, stored []byte, err error) {
 // decompress calls then with the data of stored bytes, for a node. The caller holds mu, and so does then.
 func (r *Reconciler) decompress(n *Node, path string, stored []byte, then func(data []byte, err error)) {
 	if !n.calls {
-		then(hook.Decompress(r.client, path, stored))
+		then(hook.Decompress(r.client, path, stored, false))
 		return
 	}
 	done := func(data []byte, err error) { r.locked(func() { then(data, err) }) }
-	go isolated(func() { done(hook.Decompress(r.client, path, stored)) }, func(err error) { done(nil, err) })
+	go isolated(func() { done(hook.Decompress(r.client, path, stored, false)) }, func(err error) { done(nil, err) })
 }
 
 // decoded ends the wait of a node for providers that decode what was read of it, and returns the Stat of that read. The

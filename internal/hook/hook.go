@@ -56,8 +56,9 @@ var (
 	Telemetry func(client any) *telemetry.Telemetry
 	// TelemetryOption returns an option that changes the configuration of a client's telemetry.
 	TelemetryOption func(change func(c *telemetry.Config)) (option any)
-	// Decompress returns the data of bytes that were read undecompressed: the same, unless the client compresses all.
-	Decompress func(client any, path string, data []byte) ([]byte, error)
+	// Decompress returns the data of bytes that were read undecompressed: the same, unless always is true or the client
+	// compresses all.
+	Decompress func(client any, path string, data []byte, always bool) ([]byte, error)
 	// HasChroot reports whether the connect string of a client has a chroot.
 	HasChroot func(client any) bool
 	// HasProviders reports whether operations of a client call code of the program: an ACLProvider, or a

@@ -57,7 +57,8 @@ type engine struct {
 	root     *node
 	settings settings
 	watcher  *callbacks.Watcher
-	tasks    tasks // the tasks of the loop
+	tasks    tasks            // the tasks of the loop
+	decoding waitqueue.Serial // decompresses what is read
 	listener func(ctx context.Context, ev Event)
 	obs      report.Cache
 	*lifecycle

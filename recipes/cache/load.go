@@ -11,6 +11,8 @@ import (
 	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/callbacks"
 	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/internal/hook"
+	"github.com/gocurator/curator/internal/usercode"
 	"github.com/gocurator/curator/internal/waitqueue"
 )
 
@@ -125,14 +127,11 @@ func (e *engine) readMulti(reads []read, answered answer) {
 	for i, r := range reads {
 		requests[i] = builders.Read{Path: r.n.path, Children: r.w == list}
 	}
-	b := e.client.MultiRead().Undecompressed()
-	if e.settings.compressed {
-		b = b.Decompressed()
-	}
 	callback := func(_ context.Context, ev callbacks.Event) {
-		e.post(func() { answered(reads, ev.Reads, ev.Err) })
+		e.decode(reads, ev.Reads, func() { answered(reads, ev.Reads, ev.Err) })
 	}
-	err := b.InBackground(callback).WithUnhandledErrorListener(ignoreError).ForReads(e.flight, requests...)
+	err := e.client.MultiRead().Undecompressed().InBackground(callback).WithUnhandledErrorListener(ignoreError).
+		ForReads(e.flight, requests...)
 	if err != nil {
 		callback(e.flight, callbacks.Event{Err: err})
 	}
@@ -144,19 +143,47 @@ func (e *engine) readSingle(r read, answered answer) {
 	if r.w == chroot {
 		path = "/"
 	}
-	e.submit(e.operation(r.w), path, func(ev callbacks.Event) {
+	e.request(e.operation(r.w), path, func(ev callbacks.Event) {
+		reads := []read{r}
 		if isTransient(ev.Err) {
-			answered([]read{r}, nil, ev.Err)
+			e.post(func() { answered(reads, nil, ev.Err) })
 			return
 		}
-		res := callbacks.ReadResult{Data: ev.Data, Children: ev.Children, Err: ev.Err}
+		results := []callbacks.ReadResult{{Data: ev.Data, Children: ev.Children, Err: ev.Err}}
 		if ev.Stat != nil {
-			res.Stat = *ev.Stat
+			results[0].Stat = *ev.Stat
 		} else if ev.Err == nil {
-			res.Err = zk.ErrNoNode // the answer of an exists is not an error
+			results[0].Err = zk.ErrNoNode // the answer of an exists is not an error
 		}
-		answered([]read{r}, []callbacks.ReadResult{res}, nil)
+		e.decode(reads, results, func() { answered(reads, results, nil) })
 	})
+}
+
+// decode decompresses what was read, if the cache does so, and posts then. The answers stay in order. The compression
+// is code of the program, which may block, so it has a goroutine of its own.
+func (e *engine) decode(reads []read, results []callbacks.ReadResult, then func()) {
+	if !e.settings.compressed {
+		e.post(then)
+		return
+	}
+	for i := range results {
+		if res := &results[i]; reads[i].w == data && res.Err == nil {
+			e.decoding.Do(func() { e.decompress(reads[i].n.path, res) })
+		}
+	}
+	e.decoding.Do(func() { e.post(then) })
+}
+
+func (e *engine) decompress(path string, res *callbacks.ReadResult) {
+	if e.ctx.Err() != nil {
+		return
+	}
+	stored := res.Data
+	res.Err = usercode.Exited("the compression") // unless it returns
+	res.Data, res.Err = hook.Decompress(e.client, path, stored, true)
+	if res.Err != nil {
+		res.Data, res.Err = stored, &builders.OpError{Op: "getData", Path: path, Attempts: 1, Err: res.Err}
+	}
 }
 
 // operation returns the operation of a single read.
@@ -174,9 +201,6 @@ func (e *engine) operation(w want) operation {
 		return e.client.CheckExists()
 	}
 	get := e.client.GetData().Undecompressed()
-	if e.settings.compressed {
-		get = get.Decompressed()
-	}
 	if e.oneShot {
 		get = get.UsingWatcher(e.watcher)
 	}

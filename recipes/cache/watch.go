@@ -160,7 +160,12 @@ type operation interface {
 // submit runs an operation in the background. answered also receives the error of an operation that cannot be
 // submitted.
 func (e *engine) submit(op operation, path string, answered func(ev callbacks.Event)) {
-	callback := func(_ context.Context, ev callbacks.Event) { e.post(func() { answered(ev) }) }
+	e.request(op, path, func(ev callbacks.Event) { e.post(func() { answered(ev) }) })
+}
+
+// request is submit whose answered does not run in the loop.
+func (e *engine) request(op operation, path string, answered func(ev callbacks.Event)) {
+	callback := func(_ context.Context, ev callbacks.Event) { answered(ev) }
 	if err := op.InBackground(callback).WithUnhandledErrorListener(ignoreError).ForPath(e.flight, path); err != nil {
 		callback(e.flight, callbacks.Event{Err: err})
 	}
