@@ -313,3 +313,28 @@ func TestPersistentNodesClosedBeforeWatchIsAnsweredLeaveNone(t *testing.T) {
 		})
 	}
 }
+
+// The servers refuse the recursive watch of a second parent, so the client goes on with one-shot watches. That of the
+// first parent is still set, and is removed with its nodes.
+func TestPersistentNodesClosedAfterRefusalOfAnotherWatchLeaveNone(t *testing.T) {
+	inScene(t, func(s *scene) {
+		one := s.startAll(10)
+		s.awaitCreated(one)
+		s.settle()
+		s.place.Faults().Add(curatortest.Rule{
+			Ops: []string{"addWatch"}, Action: curatortest.ReplyError, Err: framework.ErrUnimplemented,
+		})
+		var all []*nodes.PersistentNode
+		for i := range 10 {
+			n := nodes.NewPersistentNode(s.client, fmt.Sprintf("/others/%d", i), builders.Ephemeral, nil)
+			s.must(n.Start())
+			all = append(all, n)
+		}
+		s.awaitCreated(all)
+		s.settle()
+		for _, n := range append(one, all...) {
+			s.must(n.Close(s.ctx))
+		}
+		testenv.Eventually(s, func() bool { return s.client.Health().Watches == 0 }, "no watch is left")
+	})
+}
