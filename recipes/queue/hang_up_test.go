@@ -1,7 +1,9 @@
 package queue_test
 
 import (
+	"fmt"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -29,6 +31,47 @@ func TestQueueBehindProxyWithoutRecursiveWatchesGoesOn(t *testing.T) {
 			t.Errorf("%d connections\n%s", n, curatortest.FormatTrace(faults.Trace()))
 		}
 	})
+}
+
+// Some connections in a row are lost at the request of a recursive watch, as in a cluster that restarts. The client takes
+// it for one that the servers lack. The next session asks again, for a consumer and for a put that waits for room.
+func TestQueueTakesUpRecursiveWatchInNextSessionThatIllServersHungUpAt(t *testing.T) {
+	t.Parallel()
+	for _, waits := range []string{"consumer", "put"} {
+		t.Run(waits, func(t *testing.T) {
+			t.Parallel()
+			testenv.InVirtualTimeTwice(t, func(t *testing.T, place, other testenv.Place, chroot string) {
+				faults := place.Faults()
+				faults.Add(curatortest.Rule{Ops: []string{"addWatch"}, Action: curatortest.CutBefore, Count: 3})
+				client, second := clientAt(t, place, chroot), clientAt(t, other, chroot)
+				got := newBasket(t)
+				producer := start(t, built(builder(t, second, nil).BuildQueue()))
+				if waits == "consumer" {
+					start(t, built(builder(t, client, got.consume).BuildQueue()))
+					awaitSilence(t, faults)
+				} else {
+					putAll(t, producer, "a")
+					q := start(t, built(builder(t, client, nil).MaxItems(1).BuildQueue()))
+					go func() { got.add(fmt.Sprint(q.Put(testenv.Context(t), "b"))) }()
+					testenv.Eventually(t, func() bool { return countOf(faults, "getChildren2") > 0 }, "it is watched")
+				}
+				<-time.After(2 * time.Second) // the client leaves out the kind for a second
+				faults.ResetTrace()
+				must(t, client.Reset())
+				awaitWatch(t, faults, "addWatch")
+				awaitSilence(t, faults)
+				if waits == "consumer" {
+					putAll(t, producer, "a")
+				} else {
+					removeFirst(t, second, 1)
+				}
+				got.await(1)
+				if n := countOf(faults, "connect"); n > 2 {
+					t.Errorf("%d connections\n%s", n, curatortest.FormatTrace(faults.Trace()))
+				}
+			})
+		})
+	}
 }
 
 // A proxy ends the connection at the creation of a container. The path is a persistent node instead.

@@ -34,7 +34,8 @@ type Fetcher struct {
 	turn chan struct{} // held during Next; it guards the fields below
 
 	mode        mode
-	unsupported bool // the server has no watches of all items
+	unsupported bool               // in a session: the server has no watches of all items
+	session     *framework.Session // that session
 	backlog     backlog
 	misses      int // items in a row that others have taken first
 	yielding    yielding

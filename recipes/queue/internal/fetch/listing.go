@@ -96,7 +96,7 @@ func (f *Fetcher) addWatch(flight context.Context) error {
 		f.mode.watch()
 	case reply.IsRefusal(err):
 		f.mode.unwatch()
-		f.unsupported = true
+		f.unsupported, f.session = true, f.paths.Client.Session()
 		return nil
 	default:
 		f.mode.doubt()

@@ -26,6 +26,9 @@ func (f *Fetcher) recoverFrom(ctx context.Context, err error) {
 	}
 	f.resolve()
 	f.flight = builders.Pipelined(f.root)
+	if f.session != f.paths.Client.Session() { // its servers may have watches of all items
+		f.unsupported = false
+	}
 }
 
 // resolve ends all claims and finds out their outcomes.
