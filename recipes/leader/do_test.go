@@ -13,6 +13,7 @@ import (
 	"github.com/gocurator/curator/curatortest"
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/testenv"
+	"github.com/gocurator/curator/internal/testenv/testclient"
 	"github.com/gocurator/curator/recipes/leader"
 	"github.com/gocurator/curator/retry"
 )
@@ -204,6 +205,29 @@ func TestDoLeavesNoGoroutine(t *testing.T) {
 		all := string(stacks[:runtime.Stack(stacks, true)])
 		return !strings.Contains(all, "/recipes/leader.(") && !strings.Contains(all, "/internal/waitqueue.")
 	}, "nothing of an election is left")
+}
+
+// A client that lives on keeps nothing of a function that has returned.
+func TestDoLeavesNothingInItsClient(t *testing.T) {
+	client := newClient(t, testenv.ConnectString(t))
+	released := make(chan struct{})
+	func() {
+		result := new(int)
+		runtime.AddCleanup(result, func(released chan struct{}) { close(released) }, released)
+		testclient.Must(t, leader.Do(testenv.Context(t), client, electionPath, func(context.Context) error {
+			*result++
+			return nil
+		}))
+	}()
+	testenv.Eventually(t, func() bool {
+		runtime.GC()
+		select {
+		case <-released:
+			return true
+		default:
+			return false
+		}
+	}, "the function is released")
 }
 
 func TestDoPanicGivesUpLeadership(t *testing.T) {
