@@ -43,7 +43,8 @@ func (c *Client) CreateEphemeral(ctx context.Context, path string, data []byte) 
 // Claim creates an ephemeral node at a fixed path, as [Client.CreateEphemeral] does, and begins an epoch: it sets the
 // data of the node epoch, and creates an ephemeral child of it, with the id of the session and a random part as its
 // name, all in the same transaction. The child ends with the session, or with its next claim. epoch is a persistent
-// node for this path alone, which Claim creates, and which no client should write otherwise.
+// node for this path alone, which Claim creates, and which no client should write otherwise. It is neither the node nor
+// above or below it: that is [ErrBadArguments].
 //
 // The errors are those of CreateEphemeral, with one case more: a node of an earlier session of this client is replaced
 // only while that session has a child of epoch. One that only CreateEphemeral has made, or whose child was deleted, is
@@ -57,10 +58,22 @@ func (c *Client) CreateEphemeral(ctx context.Context, path string, data []byte) 
 //
 // It does not refuse a write if the node was deleted while its session lived, and was created again without Claim.
 func (c *Client) Claim(ctx context.Context, path, epoch string, data []byte) (*Claim, error) {
+	if err := zkpath.Validate(path, false); err != nil {
+		return nil, errtext.Wrap(err, "curator", "claim")
+	}
 	if err := zkpath.Validate(epoch, false); err != nil {
 		return nil, errtext.Wrap(err, "curator", "claim %s: epoch", path)
 	}
+	if isAtOrBelow(epoch, path) || isAtOrBelow(path, epoch) {
+		err := fmt.Errorf("%w: the epoch %s and the node are one, or one is below the other", ErrBadArguments, epoch)
+		return nil, errtext.Wrap(err, "curator", "claim %s", path)
+	}
 	return c.claim(ctx, path, epoch, data)
+}
+
+// isAtOrBelow reports whether path is top or a path below it.
+func isAtOrBelow(path, top string) bool {
+	return strings.HasPrefix(path+"/", strings.TrimSuffix(top, "/")+"/")
 }
 
 // Claim is an ephemeral node at a fixed path, with a fence for writes. It ends with its session, when another claim
@@ -114,7 +127,7 @@ func (c *Client) claim(ctx context.Context, path, epoch string, data []byte) (cl
 	}
 	switch {
 	case isOpen && !errors.Is(err, ErrUncertain):
-		err = errtext.Join(ErrUncertain, err)
+		err = errtext.Join(ErrUncertain, errtext.Sent(err, ErrNotSent))
 	case !isOpen && ctx.Err() != nil && errors.Is(err, ctx.Err()):
 		err = c.endOf(ctx)
 	}
@@ -145,7 +158,7 @@ func (c *Client) claimOnce(ctx context.Context, path, epoch string, data []byte)
 			return nil, false, err
 		}
 	}
-	stat, err := c.CheckExists().ForPath(flight, path)
+	stat, err := c.look(path).ForPath(flight, path)
 	switch {
 	case err != nil:
 		return nil, false, err

@@ -115,6 +115,17 @@ func TestClaimWithBadPathsIsError(t *testing.T) {
 			t.Errorf("claim %v, %v", claim, err)
 		}
 	}
+	for _, paths := range [][2]string{{"/a", "/a"}, {"/a", "/a/epoch"}, {"/epoch/a", "/epoch"}, {"/", "/epoch"}} {
+		claim, err := client.Claim(ctx, paths[0], paths[1], nil)
+		if !errors.Is(err, framework.ErrBadArguments) || claim != nil {
+			t.Errorf("claim %v, %v", claim, err)
+		}
+	}
+	children, err := client.GetChildren().ForPath(ctx, "/")
+	must(t, err)
+	if len(children) > 0 {
+		t.Errorf("they have left %v", children)
+	}
 	must(t, client.Close())
 	if claim, err := client.Claim(ctx, claimPath, epochPath, nil); !errors.Is(err, framework.ErrClosed) || claim != nil {
 		t.Errorf("claim %v, %v", claim, err)

@@ -508,11 +508,11 @@ func (c *Client) Reconfig() builders.Reconfig { return c.operations.Reconfig() }
 // EnsurePath creates path and its missing parents as persistent nodes without data. A node that exists stays as it is:
 // one that was created as a container remains a container. The ACLs are those of [WithACLProvider]. ctx bounds the
 // wait. A node that another client deletes meanwhile is created again, but EnsurePath does not keep it. Errors:
-// zk.ErrNoAuth if a node is missing and may not be created, zk.ErrNoNode if the chroot is missing. In Java:
+// zk.ErrNoAuth if a node is missing and may not be created, [ErrNoChroot] if the chroot is missing. In Java:
 // EnsurePath.ensure, newNamespaceAwareEnsurePath, ZKPaths.mkdirs.
 func (c *Client) EnsurePath(ctx context.Context, path string) error {
 	// It looks first: a server refuses the create of a node that exists to a client that may not create it.
-	stat, err := c.CheckExists().ForPath(ctx, path)
+	stat, err := c.look(path).ForPath(ctx, path)
 	switch {
 	case stat != nil, errors.Is(err, zk.ErrNoAuth): // a node that we may not read exists
 		return nil
@@ -524,6 +524,15 @@ func (c *Client) EnsurePath(ctx context.Context, path string) error {
 		return nil
 	}
 	return err
+}
+
+// look builds a look at path. That at the chroot itself fails with [ErrNoChroot] if it is missing: it must not be
+// created.
+func (c *Client) look(path string) builders.CheckExists {
+	if path == "/" && c.Namespace() == "" {
+		return c.CheckExists().CreatingParentsIfNeeded()
+	}
+	return c.CheckExists()
 }
 
 // CreateContainers creates path and its missing parents as containers: the server deletes each of them about a minute

@@ -87,8 +87,9 @@ var (
 // MayHaveTakenEffect reports whether a write that has failed with err may have taken effect, now or later: its answer
 // was lost, or did not come in time. After true read the node, and decide. False is certain: nothing was written, or,
 // of an operation of several requests, as a create with its parents, nothing by the last of them. After a retry it
-// returns true, whatever the error is: the NodeExists of a create may be about the node of its first attempt. err is
-// that of a write of a client, a Value, a SharedValue or a counter, perhaps wrapped. For nil it returns false.
+// returns true, whatever the error is, unless no attempt was sent: the NodeExists of a create may be about the node of
+// its first attempt. err is that of a write of a client, a Value, a SharedValue or a counter, perhaps wrapped. For nil
+// it returns false.
 func MayHaveTakenEffect(err error) bool {
 	var op *OpError
 	switch {
@@ -96,10 +97,10 @@ func MayHaveTakenEffect(err error) bool {
 		return false
 	case errors.Is(err, ErrUncertain), errors.Is(err, ErrReplyTooLarge):
 		return true
-	case errors.As(err, &op) && op.Attempts > 1:
-		return true
 	case errors.Is(err, ErrNotSent):
 		return false
+	case errors.As(err, &op) && op.Attempts > 1:
+		return true
 	}
 	// An answer that does not decode is no answer. A canceled context has ErrUncertain if its write was sent.
 	return jute.IsOpen(err) || errors.Is(err, ErrMarshalling) || op != nil && errors.Is(err, ErrClosed)

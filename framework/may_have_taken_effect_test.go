@@ -157,9 +157,15 @@ func TestMayHaveTakenEffectIsFalseForWhatIsCertain(t *testing.T) {
 	short, stop := context.WithTimeout(ctx, 10*time.Millisecond)
 	defer stop()
 	_, waited := client.Create().ForPath(short, "/a", nil)
+	patient := startClient(t, connect, framework.WithConnectionTimeout(10*time.Millisecond),
+		framework.WithRetryPolicy(retry.NTimes(3, time.Millisecond)))
+	_, neverSent := patient.Create().ForPath(ctx, "/a", nil)
+	if !errors.Is(neverSent, framework.ErrNotSent) {
+		t.Errorf("without a server the error is %v", neverSent)
+	}
 	restore()
 	for _, err := range []error{
-		exists, noNode, canceled, invalid, waited, zk.ErrBadVersion, framework.ErrNotSent, framework.ErrThrottledOp,
+		exists, noNode, canceled, invalid, waited, neverSent, zk.ErrBadVersion, framework.ErrNotSent, framework.ErrThrottledOp,
 		errors.New("of the program"),
 	} {
 		if err == nil || framework.MayHaveTakenEffect(err) {

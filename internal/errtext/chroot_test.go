@@ -58,6 +58,15 @@ var chrootCalls = map[string]func(ctx context.Context, c *framework.Client, path
 	"create": func(ctx context.Context, c *framework.Client, path string) error {
 		return failure(c.Create().CreatingParentsIfNeeded().ForPath(ctx, path, nil))
 	},
+	"ensure path": func(ctx context.Context, c *framework.Client, path string) error {
+		return c.EnsurePath(ctx, path)
+	},
+	"ensure path of the chroot": func(ctx context.Context, c *framework.Client, _ string) error {
+		return c.EnsurePath(ctx, "/")
+	},
+	"create ephemeral, the chroot": func(ctx context.Context, c *framework.Client, _ string) error {
+		return c.CreateEphemeral(ctx, "/", nil)
+	},
 	"create containers": func(ctx context.Context, c *framework.Client, path string) error {
 		return c.CreateContainers(ctx, path)
 	},

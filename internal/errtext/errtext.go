@@ -2,6 +2,7 @@
 package errtext
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -35,6 +36,30 @@ func Join(what, cause error) error {
 	prefix, _, _ := strings.Cut(what.Error(), ": ")
 	return &joined{text: what.Error() + ": " + Cause(cause, prefix), errs: [2]error{what, cause}}
 }
+
+// Sent returns the error of the last try of a write of which an earlier try was sent: err, if that does not match notSent.
+// Else the last try was not sent, but the write was. The result says so, and does not match notSent.
+func Sent(err, notSent error) error {
+	if !errors.Is(err, notSent) {
+		return err
+	}
+	const prefix = "curator: "
+	loss := strings.TrimPrefix(errors.Unwrap(notSent).Error(), prefix)
+	text := strings.Replace(err.Error(), strings.TrimPrefix(notSent.Error(), prefix), loss, 1)
+	return &sent{text: text, err: err, notSent: notSent}
+}
+
+// sent has no Unwrap, which would show notSent.
+type sent struct {
+	text         string
+	err, notSent error
+}
+
+func (e *sent) Error() string { return e.text }
+
+func (e *sent) Is(target error) bool { return target != e.notSent && errors.Is(e.err, target) }
+
+func (e *sent) As(target any) bool { return errors.As(e.err, target) }
 
 // Cause returns the text of err without the prefix at its beginning, if that is prefix or one of the packages that all
 // others stand on.

@@ -131,7 +131,7 @@ func (e *engine) leave(c *call) outcome {
 	}
 	if c.phase == sent {
 		e.obs.Uncertain(c.ctx)
-		out.pre, out.post, out.err = c.pre, c.post, errtext.Join(ErrUncertain, out.err)
+		out.pre, out.post, out.err = c.pre, c.post, errtext.Join(ErrUncertain, errtext.Sent(out.err, framework.ErrNotSent))
 	}
 	c.phase = over
 	if c.round == nil {
@@ -280,7 +280,7 @@ func (e *engine) try(ctx context.Context, r *round, note func()) (isConflict boo
 		return !isRemembered, nil
 	case uncertain:
 		e.obs.Uncertain(ctx)
-		e.endTried(r, false, errtext.Join(ErrUncertain, err))
+		e.endTried(r, false, errtext.Join(ErrUncertain, errtext.Sent(err, framework.ErrNotSent)))
 		e.reopen(r)
 		return false, nil
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/gocurator/curator/builders"
+	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/errtext"
 	"github.com/gocurator/curator/internal/waitqueue"
 	"github.com/gocurator/curator/recipes/queue/internal/node"
@@ -129,5 +130,5 @@ func (q *queue[T]) uncertain(n node.Name, lost, err error) error {
 	if lost == nil {
 		return err
 	}
-	return &ItemError{Path: q.paths.Item(n), Err: errtext.Join(ErrUncertain, err)}
+	return &ItemError{Path: q.paths.Item(n), Err: errtext.Join(ErrUncertain, errtext.Sent(err, framework.ErrNotSent))}
 }

@@ -387,7 +387,7 @@ func (q *SimpleDistributedQueue) remove(c *simpleCall, e *element) error {
 		q.obs.ClaimLost(c.ctx, report.Taken)
 		return err
 	case reply.IsUncertain(c.ctx, err) && !errors.Is(err, ErrUncertain):
-		err = errtext.Join(ErrUncertain, err)
+		err = errtext.Join(ErrUncertain, errtext.Sent(err, framework.ErrNotSent))
 	}
 	if ended := c.ctx.Err(); ended != nil && !errors.Is(err, ended) {
 		err = errtext.Join(err, ended)

@@ -158,7 +158,7 @@ func (n *node) outcome(ctx context.Context, err error, lost bool) error {
 		return err
 	}
 	n.obs.Uncertain(ctx)
-	return errtext.Join(ErrUncertain, err)
+	return errtext.Join(ErrUncertain, errtext.Sent(err, framework.ErrNotSent))
 }
 
 // isLost reports whether a write with the error err may have taken effect.

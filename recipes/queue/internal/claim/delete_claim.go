@@ -141,7 +141,7 @@ func (c *DeleteClaim) Resolve(ctx context.Context) (*Message, error) {
 	case errors.Is(err, node.ErrUncertain):
 		return c.item(), err
 	}
-	return c.item(), errtext.Join(node.ErrUncertain, err)
+	return c.item(), errtext.Join(node.ErrUncertain, errtext.Sent(err, framework.ErrNotSent))
 }
 
 // retryDelete deletes the item if it is the same node that was read. If it is gone, it was deleted by us or by another

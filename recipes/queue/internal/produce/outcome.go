@@ -111,7 +111,7 @@ func (p *Producer) failure(x *Put, err error) error {
 		return nil
 	}
 	if x.uncertain {
-		err = errtext.Join(node.ErrUncertain, err)
+		err = errtext.Join(node.ErrUncertain, errtext.Sent(err, framework.ErrNotSent))
 	}
 	return p.ItemError(x.data, err)
 }
