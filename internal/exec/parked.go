@@ -20,7 +20,11 @@ const (
 	sleeping                   // it waits for the end of the pause before a retry; without a timer the pause is over
 	deciding                   // the retry policy decides about it
 	retrying                   // its next attempt has begun, and later operations wait for the end of that
+	starting                   // its next attempt has begun without a connection, for which it waits in its place
 )
+
+// isUnderWay reports whether an operation of the line has begun its next attempt.
+func (r waitReason) isUnderWay() bool { return r == retrying || r == starting }
 
 // line is a list of operations in the order in which they were accepted. Each can be removed.
 type line struct {
@@ -76,7 +80,7 @@ func (l *line) count(op *Operation, n int) {
 
 // setReason changes the reason of an operation of the line.
 func (l *line) setReason(op *Operation, reason waitReason) {
-	isRetry := func(r waitReason) bool { return r == sleeping || r == deciding || r == retrying }
+	isRetry := func(r waitReason) bool { return r == sleeping || r == deciding || r.isUnderWay() }
 	if isRetry(op.waiting.reason) {
 		l.retries--
 	}
@@ -115,7 +119,7 @@ func (l *line) takeAll() (all []*Operation) {
 	for op := l.first; op != nil; op = after {
 		after = op.waiting.after
 		reason := op.waiting.reason
-		if reason == retrying {
+		if reason.isUnderWay() {
 			continue
 		}
 		l.remove(op)
@@ -144,8 +148,7 @@ func (l *line) next() *Operation {
 
 // isPaused reports whether an operation of the line waits for its next attempt, and all behind it that keep the order.
 func (op *Operation) isPaused() bool {
-	switch op.waiting.reason {
-	case deciding, retrying:
+	if op.waiting.reason == deciding || op.waiting.reason.isUnderWay() {
 		return true
 	}
 	return op.waiting.reason == sleeping && op.waiting.timer != 0
@@ -397,7 +400,7 @@ func (e *Executor) takeOver() (over []overOp) {
 		}
 	}
 	for op := e.line.first; op != nil; op = op.waiting.after {
-		if op.waiting.reason != deciding && op.waiting.reason != retrying {
+		if op.waiting.reason != deciding && !op.waiting.reason.isUnderWay() {
 			take(op)
 		}
 	}
@@ -479,7 +482,7 @@ func (e *Executor) takeBack(op *Operation) bool {
 // removeWaiting is takeBack with mu held.
 func (e *Executor) removeWaiting(op *Operation) bool {
 	switch {
-	case op.waiting.reason == awake || op.waiting.reason == deciding || op.waiting.reason == retrying:
+	case op.waiting.reason == awake || op.waiting.reason == deciding || op.waiting.reason.isUnderWay():
 		return false
 	case op.waiting.inLine:
 		e.leave(op)

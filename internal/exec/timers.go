@@ -146,8 +146,8 @@ func (e *Executor) wake() {
 			case was == sleeping && op.waiting.inLine && isConnected(e.conn()):
 				ripe = true
 				continue
-			case was == sleeping && op.waiting.inLine: // it waits for a connection in its place
-				e.enter(op, retrying)
+			case was == sleeping && op.waiting.inLine:
+				e.enter(op, starting)
 				batch = append(batch, due{op, was})
 				continue
 			case was == parked && e.waitsOn(op, now):
