@@ -93,6 +93,9 @@ func (o *setDataOp) Begin() {
 	o.write(jute.Request{Op: jute.OpSetData, Path: o.full, Data: o.data, Version: o.b.version}, repeatable, nil)
 }
 
+// HasSteps reports whether an attempt after a lost answer may have several requests.
+func (o *setDataOp) HasSteps() bool { return o.b.idempotent }
+
 // Replied handles the answer to the setData.
 func (o *setDataOp) Replied() {
 	if _, lost := o.op.LostAnswer(); lost && o.op.Err() == zk.ErrBadVersion && o.b.idempotent {
