@@ -5,25 +5,31 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 	"syscall"
 	"time"
 
 	"github.com/gocurator/curator/internal/jute"
 )
 
-// Some servers and proxies end the connection at a kind of request that they do not know, instead of an answer. Sent
-// again on each connection, it would end them all, and nothing else would get through. After some connections in a row
-// that ended so, the client takes the kind for one that the servers lack, for a time that grows.
+// Some servers and proxies end the connection at a request that they do not know, or that is too large, instead of an
+// answer. Sent again on each connection, it would end them all, and nothing else would get through.
+//
+// Of all requests that are in flight when a server ends the connection, any may be the reason. So one that was in flight
+// then on some connections in a row goes alone from then on: nothing is in flight beside it. If it is not the reason, it
+// is answered. If the connection ends at it again, it is. The kind of such a request is one that the servers lack, if
+// there are servers without it, and is left out for a time that grows.
 const (
-	fewHangUps  = 3  // number of connections in a row, if the servers have never answered a request of the kind
+	fewUnclear  = 2  // number of connections in a row, from which on a request, or an optional kind, goes alone
+	fewHangUps  = 3  // number from which on a kind is left out, if the servers have never answered a request of it
 	manyHangUps = 10 // if they have: more likely the servers are ill. A request with as many keeps no order
 	minLeftOut  = time.Second
 	maxLeftOut  = 5 * time.Minute
 )
 
-// hangUp says what is known of a kind of request at which servers have ended connections since they answered one.
+// hangUp says what is known of a kind of request at which servers may have ended connections since they answered one.
 type hangUp struct {
-	connections int       // in a row
+	connections int       // in a row, with such a request in flight
 	unsentUntil time.Time // no request of the kind is sent before; zero if the servers may know it
 	err         error     // the error of such a request
 }
@@ -46,9 +52,9 @@ func isHangUp(err error) bool {
 		errors.Is(err, syscall.EPIPE)
 }
 
-// hungUp records that a server has ended a connection instead of the answer to a request of this kind. It returns what
-// is known of the kind, and whether it has just become one that the servers lack.
-func (h *Hosts) hungUp(op jute.Op, why error) (u hangUp, isNew bool) {
+// hungUp records that a server has ended a connection with a request of this kind in flight, alone or beside others. It
+// returns what is known of the kind, and whether it has just become one that the servers lack.
+func (h *Hosts) hungUp(op jute.Op, alone bool, why error) (u hangUp, isNew bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	k := h.hangUps[op]
@@ -62,7 +68,7 @@ func (h *Hosts) hungUp(op jute.Op, why error) (u hangUp, isNew bool) {
 		limit = manyHangUps
 	}
 	switch {
-	case k.connections < limit:
+	case k.connections < limit, !alone:
 	case isOptional(op):
 		isNew = k.unsentUntil.IsZero()
 		k.unsentUntil = time.Now().Add(min(minLeftOut<<min(k.connections-limit, maxDoubling), maxLeftOut))
@@ -107,11 +113,15 @@ func (h *Hosts) lacks(op jute.Op) error {
 	return nil
 }
 
-// hasAnswered reports whether the servers have answered a request of this kind.
-func (h *Hosts) hasAnswered(op jute.Op) bool {
+// goesAlone reports whether nothing may be in flight beside a request of this kind: it may end the connection.
+func (h *Hosts) goesAlone(op jute.Op) bool {
+	if !h.anyHangUp.Load() || !isOptional(op) {
+		return false
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.answers[op]
+	k := h.hangUps[op]
+	return k != nil && k.connections >= fewUnclear && !time.Now().Before(k.unsentUntil)
 }
 
 // hasHungUp reports whether a server may have ended a connection at this kind of request, since one was answered.
@@ -151,34 +161,33 @@ func (l *link) watchesAnswered() {
 	}
 }
 
-// blame returns the kind of request at which the server may have ended the connection, and the request: the oldest one
-// in flight, unless one behind it is of a kind that servers may lack and have not answered yet. Some servers do not
-// answer what came before the request that they do not know. Without a request it is the kind that sets the watches
-// again. mu is held.
-func (l *link) blame() (op jute.Op, blamed *Request, ok bool) {
-	if l.settingWatches > 0 && l.flight.len() == 0 {
-		return l.watchesOp, nil, true
-	}
+// goesAlone reports whether nothing may be in flight beside r. mu is held.
+func (l *link) goesAlone(r *Request) bool {
+	return r.hangUps >= fewUnclear || l.c.hosts.goesAlone(r.Op)
+}
+
+// suspects counts the hang-up for each request in flight, and returns their kinds. alone reports whether there is one
+// request. mu is held.
+func (l *link) suspects() (kinds []jute.Op, alone bool) {
+	requests := 0
 	for i := range l.flight.len() {
 		r := l.flight.at(i)
 		if r.replaced {
 			continue
 		}
-		if blamed == nil {
-			blamed = r
+		requests++
+		if r.hangUps < manyHangUps {
+			r.hangUps++
 		}
-		if isOptional(r.Op) && !l.c.hosts.hasAnswered(r.Op) {
-			return r.Op, r, true
+		if !slices.Contains(kinds, r.Op) {
+			kinds = append(kinds, r.Op)
 		}
 	}
-	if blamed == nil {
-		return op, nil, false
-	}
-	return blamed.Op, blamed, true
+	return kinds, requests == 1
 }
 
-// noteHangUp records at which kind of request the server has ended the connection, if it did. If that was before the
-// watches were set again, it may be their request or one behind it: the next connection sends them alone.
+// noteHangUp records at which kinds of requests the server may have ended the connection, if it did. If that was before
+// the watches were set again, it may be their request or one behind it: the next connection sends them alone.
 func (l *link) noteHangUp() {
 	c := l.c
 	a, ok := l.Conn.(*attempt)
@@ -190,25 +199,24 @@ func (l *link) noteHangUp() {
 		return
 	}
 	c.mu.Lock()
-	op, blamed, ok := l.blame()
-	mayBeWatches := l.settingWatches > 0 && blamed != nil
-	if blamed != nil && !mayBeWatches && blamed.hangUps < manyHangUps {
-		blamed.hangUps++
-	}
-	c.mu.Unlock()
+	kinds, alone := []jute.Op{l.watchesOp}, true
 	switch {
-	case !ok:
-		return
-	case mayBeWatches:
+	case l.settingWatches == 0:
+		kinds, alone = l.suspects()
+	case l.flight.len() > 0:
+		c.mu.Unlock()
 		c.hosts.suspect(l.watchesOp)
 		return
 	}
-	u, isNew := c.hosts.hungUp(op, why)
-	if isNew {
-		c.cfg.Logger.LogAttrs(c.ctx, slog.LevelWarn, "a kind of request ends the connections",
-			slog.String("kind", op.String()), slog.Int("connections", u.connections), slog.Any("error", why))
-	}
-	if op == jute.OpSetWatches2 && u.err != nil { // the next connection sets the other watches
-		c.endPersistentWatches()
+	c.mu.Unlock()
+	for _, op := range kinds {
+		u, isNew := c.hosts.hungUp(op, alone, why)
+		if isNew {
+			c.cfg.Logger.LogAttrs(c.ctx, slog.LevelWarn, "a kind of request ends the connections",
+				slog.String("kind", op.String()), slog.Int("connections", u.connections), slog.Any("error", why))
+		}
+		if op == jute.OpSetWatches2 && u.err != nil { // the next connection sets the other watches
+			c.endPersistentWatches()
+		}
 	}
 }

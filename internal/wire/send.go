@@ -55,6 +55,9 @@ func (l *link) hasRoom(r *Request, now int64) bool {
 		l.c.watches.awaitsCover(r, l.c) {
 		return false
 	}
+	if n := l.flight.len(); n > 0 && (l.goesAlone(r) || l.goesAlone(l.flight.at(n-1))) {
+		return false
+	}
 	oldest := now
 	if first := l.flight.peek(); first != nil {
 		oldest = first.sent

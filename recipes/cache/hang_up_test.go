@@ -153,3 +153,73 @@ func (s *scene) newSession() {
 		return s.client.SessionID() != before && s.client.IsConnected()
 	}, "a new session")
 }
+
+// The servers have answered addWatch to a cache. Then a proxy comes between that ends the connection at each, and the
+// session ends. In the next session the cache sends a sync ahead of its addWatch, which has no answer either.
+func TestCacheBehindProxyThatHangsUpAtAddWatchFromNextSessionOnIsComplete(t *testing.T) {
+	t.Parallel()
+	withScene(t, false, func(s *scene) {
+		s.set(root+"=1", root+"/a/b=1")
+		w := s.start()
+		faults := s.place.Faults()
+		faults.Add(curatortest.Rule{Ops: []string{"addWatch"}, Action: curatortest.CutBefore})
+		faults.ResetTrace()
+		s.must(s.client.Reset())
+		s.set(root+"/a/b=2", root+"/new=1")
+		<-time.After(2 * time.Minute)
+		if n := connects(faults); n > 10+3+3 {
+			t.Errorf("%d connections in 2 min", n)
+		}
+		if n, ok := w.Get(root + "/new"); !ok {
+			t.Errorf("after 2 min the cache has %v, the tree %v: %v, %v", w.content(), s.tree(root), n, w.Err(root))
+		}
+	})
+}
+
+// On the next connection of the session addWatch is sent ahead of the multiRead.
+func TestCacheBehindProxyThatHangsUpAtMultiReadFromNextConnectionOnIsComplete(t *testing.T) {
+	t.Parallel()
+	withScene(t, false, func(s *scene) {
+		s.set(root+"=1", root+"/a/b=1")
+		w := s.start()
+		faults := s.place.Faults()
+		faults.Add(curatortest.Rule{Ops: []string{"multiRead"}, Action: curatortest.CutBefore})
+		faults.ResetTrace()
+		faults.CutAll()
+		s.set(root+"/a/b=2", root+"/new=1")
+		<-time.After(2 * time.Minute)
+		if n := connects(faults); n > 10+3+3 {
+			t.Errorf("%d connections in 2 min", n)
+		}
+		if n, ok := w.Get(root + "/new"); !ok {
+			t.Errorf("after 2 min the cache has %v, the tree %v: %v, %v", w.content(), s.tree(root), n, w.Err(root))
+		}
+	})
+}
+
+// The same for a PersistentWatcher, beside reads of the program that wait for each connection.
+func TestPersistentWatcherBehindProxyThatHangsUpFromNextSessionOnLeavesConnections(t *testing.T) {
+	t.Parallel()
+	withScene(t, false, func(s *scene) {
+		s.set(root + "=1")
+		w := cache.NewPersistentWatcher(s.client, root, true)
+		reset := queueOf(s, w.AddResetListener, func(struct{}) string { return "reset" })
+		s.must(w.Start())
+		s.closing(w)
+		reset("reset")
+		faults := s.place.Faults()
+		faults.Add(curatortest.Rule{Ops: []string{"addWatch"}, Action: curatortest.CutBefore})
+		faults.ResetTrace()
+		s.must(s.client.Reset())
+		reads := 0
+		for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); {
+			if _, err := s.client.GetData().ForPath(s.ctx, root); err == nil {
+				reads++
+			}
+			<-time.After(10 * time.Millisecond)
+		}
+		if n := connects(faults); n > 10+3+6 {
+			t.Errorf("%d connections in 2 min, %d reads", n, reads)
+		}
+	})
+}
