@@ -100,6 +100,14 @@ func (h *Hosts) answered(op jute.Op) {
 	}
 }
 
+// refused records that the servers do not know this kind of request. Some end the connection behind that answer, and with
+// it what is sent in place of the request: the next try must not send it again.
+func (h *Hosts) refused(op jute.Op) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.setHangUp(op, &hangUp{unsentUntil: time.Now().Add(maxLeftOut), err: jute.ErrUnimplemented})
+}
+
 // lacks returns the error of a request of this kind if it is not to be sent now.
 func (h *Hosts) lacks(op jute.Op) error {
 	if !h.anyHangUp.Load() || !isOptional(op) {

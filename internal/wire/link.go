@@ -348,6 +348,9 @@ func (l *link) answered(h jute.ReplyHeader, body []byte) error {
 	if r.Err == nil && isWrite(r.Op) {
 		c.proved(l, r.sent)
 	}
+	if r.Op == jute.OpCreateContainer && errors.Is(r.Err, jute.ErrUnimplemented) && !r.replaced {
+		c.hosts.refused(r.Op)
+	}
 	if watching {
 		// In one step. Otherwise the removal of another watch could remove a watch that is neither in flight nor
 		// registered, or leave one that is being removed.

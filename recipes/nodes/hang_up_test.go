@@ -6,7 +6,10 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/curatortest"
+	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/recipes/nodes"
 )
 
 // A proxy ends the connection at a kind of request with which nodes are kept. They are kept without it.
@@ -77,5 +80,28 @@ func (s *scene) takesUpRecursiveWatch() {
 	s.awaitMembers(10)
 	if counts, _ := s.requests(); counts["getData"] > 0 {
 		s.Errorf("a watch for each node: %v", counts)
+	}
+}
+
+// The servers refuse to create containers, and end the connection, as older ones do. The parents are made without.
+func TestPersistentNodeOnServerWithoutContainersIsThere(t *testing.T) {
+	for name, before := range map[string]bool{"from the start": false, "later": true} {
+		t.Run(name, func(t *testing.T) {
+			inScene(t, func(s *scene) {
+				faults := s.place.Faults()
+				if before {
+					s.ephemeral("/two/y", "1")
+				}
+				faults.Add(curatortest.Rule{
+					Ops: []string{"createContainer"}, Action: curatortest.ReplyErrorThenCut, Err: framework.ErrUnimplemented,
+				})
+				n := nodes.NewPersistentNode(s.client, "/one/x", builders.Ephemeral, nil)
+				s.must(n.Start())
+				<-time.After(2 * time.Minute)
+				if _, stat := s.get("/one/x"); stat == nil {
+					s.Errorf("it is not there after 2 min, its error is %v", n.Err())
+				}
+			})
+		})
 	}
 }
