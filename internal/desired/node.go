@@ -385,8 +385,12 @@ func (r *Reconciler) isRight(n *Node, change int) {
 		if n.touchAt.IsZero() { // it was there before: its TTL may be about to end
 			n.touchAt = time.Now()
 		}
-		n.retryAt = n.touchAt // a look does not put it off
-		r.wakeAt(n.retryAt)
+		if n.touchAt.After(time.Now()) {
+			n.retryAt = n.touchAt // a look does not put it off
+			r.wakeAt(n.retryAt)
+		} else {
+			r.want(n, touch) // now: the end of a pause has all nodes looked at
+		}
 	}
 	n.notify(ev)
 }
