@@ -104,6 +104,7 @@ type deleteOp struct {
 	looks    bool  // before it deletes: the node may be another one by now
 	known    int64 // nodes of later transactions are not the one to delete; 0 if that is not known
 	replaced bool  // the node is another one
+	isTree   bool  // the node has had children, which are deleted first
 }
 
 var deleteOps sync.Pool
@@ -124,8 +125,9 @@ func (o *deleteOp) Begin() {
 	o.delete()
 }
 
-// HasSteps reports that an attempt after a lost answer has several requests.
-func (o *deleteOp) HasSteps() bool { return true }
+// HasSteps reports whether an attempt after a lost answer has several requests that belong together. Those for the nodes
+// of a tree do not, and may be thousands.
+func (o *deleteOp) HasSteps() bool { return !o.isTree }
 
 // look deletes the node unless it is newer than the delete may be: an earlier try may have deleted the node, and
 // another client created this one.
@@ -164,6 +166,7 @@ func (o *deleteOp) Replied() {
 
 // list puts the children of path on the stack.
 func (o *deleteOp) list(path string) {
+	o.isTree = true
 	o.send(jute.Request{Op: jute.OpGetChildren2, Path: path}, func() {
 		if err := o.op.Err(); err != nil && err != zk.ErrNoNode {
 			o.op.Finish(err)
