@@ -115,11 +115,11 @@ func (c *connection) open() error {
 		OnUnsent: c.executor.Unsent,
 		OnState: func(s wire.State) {
 			<-opened
-			c.on(conn, s)
 			if err := unsent.Load(); err != nil && (s == wire.Connected || s == wire.ConnectedReadOnly) {
 				c.warn("certificate not sent", slog.String("server", conn.Peer()), sessionAttr(conn.SessionID()),
 					slog.Any("error", *err))
 			}
+			c.on(conn, s)
 		},
 	})
 	if err != nil {

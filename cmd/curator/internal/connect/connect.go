@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"strings"
 	"time"
@@ -274,16 +275,23 @@ func (c Config) Start(opts ...framework.Option) (*framework.Client, error) {
 }
 
 // Client returns a client that is connected. The caller closes it. waits is called if that takes more than two seconds,
-// with a text for people. The error wraps ErrNotConnected if no server was reached in time.
+// or if the server has not got the certificate of the client, with a text for people. The error wraps ErrNotConnected if
+// no server was reached in time.
 func (c Config) Client(
 	ctx context.Context, waits func(text string), opts ...framework.Option,
 ) (*framework.Client, error) {
-	client, err := c.Start(opts...)
+	warning := &certificateWarning{connected: make(chan struct{})}
+	client, err := c.Start(append([]framework.Option{framework.WithLogger(slog.New(warning))}, opts...)...)
 	if err != nil {
 		return nil, err
 	}
 	if err = c.Await(ctx, client, waits); err == nil {
 		err = c.CheckChroot(ctx, client)
+	}
+	if c.TLS.Cert != "" && err == nil {
+		if text := warning.await(ctx); text != "" {
+			waits(text)
+		}
 	}
 	if err != nil {
 		_ = client.Close() // what failed is said already

@@ -3,6 +3,7 @@ package connect
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -44,6 +45,15 @@ contexts:
     sasl: {user: alice, password-file: its-password}
     auth: ["digest:alice:wonder"]
 `
+
+// The error is for people: it has no type of this package.
+func TestResolveUnknownKeyIsNamed(t *testing.T) {
+	file := configured(t, t.TempDir(), "contexts:\n  it:\n    sesion-timeout: 40s\n")
+	_, err := resolve(t, nil, "--config", file)
+	if err == nil || !strings.Contains(err.Error(), "line 3: the key sesion-timeout is not known") {
+		t.Errorf("%v", err)
+	}
+}
 
 func TestResolveFlagCountsBeforeContext(t *testing.T) {
 	file := configured(t, t.TempDir(), whole)

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -72,7 +73,7 @@ func (f *Flags) namedContext(getenv func(string) string) (settings, error) {
 	d := yaml.NewDecoder(bytes.NewReader(content))
 	d.KnownFields(true) // a misspelt key would be a client without TLS
 	if err := d.Decode(&conf); err != nil && !errors.Is(err, io.EOF) {
-		return settings{}, fmt.Errorf("%s: %w", path, err)
+		return settings{}, fmt.Errorf("%s: %s", path, unknownField.ReplaceAllString(err.Error(), "the key $1 is not known"))
 	}
 	name = first(name, conf.Current)
 	if name == "" {
@@ -85,3 +86,6 @@ func (f *Flags) namedContext(getenv func(string) string) (settings, error) {
 	}
 	return named, nil
 }
+
+// unknownField is what the decoder says of a key that is not known: it names a type of this package.
+var unknownField = regexp.MustCompile(`field (\S+) not found in type \S+`)
