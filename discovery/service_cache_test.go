@@ -242,6 +242,20 @@ func TestRegisterRefusedByTheServersEnds(t *testing.T) {
 }
 
 // ZKPaths.makePath of Java takes a slash from either end of a name. The instance keeps the name that it has.
+func TestBasePathWithoutSlashOrWithSlashAtItsEndIsThatOfJava(t *testing.T) {
+	inScene(t, func(s *scene) {
+		for _, path := range []string{"relative", "/trailing/", "relative/trailing/"} {
+			d := discovery.New[string](s.client, path)
+			s.must(d.Start())
+			s.must(d.Register(s.ctx, orders("a", "one")))
+			if at := "/" + strings.Trim(path, "/") + "/orders/a"; s.stat(at) == nil {
+				t.Errorf("%q: %s is not there", path, at)
+			}
+			s.must(d.Close(s.ctx))
+		}
+	})
+}
+
 func TestServiceWhoseNameHasSlashesAtItsEnds(t *testing.T) {
 	inScene(t, func(s *scene) {
 		for n, name := range []string{"/orders", "orders/", "/orders/", "/org/orders/"} {

@@ -43,9 +43,11 @@ type ServiceDiscovery[T any] struct {
 
 type closer interface{ Close() error }
 
-// New returns a discovery below basePath. It does no I/O. Start returns an error if the path is invalid, or if the
-// default serializer needs the Java class of the payload: see [WithPayloadClass]. In Java: ServiceDiscoveryBuilder.
+// New returns a discovery below basePath, of which, as in Java, a slash at either end does not count. It does no I/O.
+// Start returns an error if the path is invalid, or if the default serializer needs the Java class of the payload: see
+// [WithPayloadClass]. In Java: ServiceDiscoveryBuilder.
 func New[T any](client *framework.Client, basePath string, opts ...Option) *ServiceDiscovery[T] {
+	basePath = "/" + trim(basePath)
 	d := &ServiceDiscovery[T]{
 		client: client, basePath: basePath, settings: settingsOf(opts),
 		registrations: make(map[string]*registration[T]), ending: make(map[*registration[T]]struct{}),

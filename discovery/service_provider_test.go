@@ -311,10 +311,16 @@ func TestWeightedNeverChoosesWithoutAWeight(t *testing.T) {
 			for _, id := range []string{"a", "b", "c", "d", "e"} {
 				all = append(all, &discovery.Candidate[string]{Instance: orders(id, id)})
 			}
+			chosen := map[string]int{}
 			for range 1000 {
-				if c := strategy.Choose(all); c == nil || c.Instance.ID != "b" && c.Instance.ID != "c" {
+				c := strategy.Choose(all)
+				if c == nil || c.Instance.ID != "b" && c.Instance.ID != "c" {
 					t.Fatalf("chosen: %+v", c)
 				}
+				chosen[c.Instance.ID]++
+			}
+			if len(chosen) != 2 { // of equal weights
+				t.Errorf("chosen: %v", chosen)
 			}
 			if c := strategy.Choose(all[3:]); c != nil {
 				t.Errorf("chosen without a weight: %+v", c)

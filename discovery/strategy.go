@@ -213,10 +213,16 @@ func (w *weighted[T]) Choose(candidates []*Candidate[T]) *Candidate[T] {
 
 func (w *weighted[T]) add(candidates []*Candidate[T]) *sums[T] {
 	s := &sums[T]{of: candidates, upTo: make([]float64, len(candidates))}
-	var sum float64
+	var largest, sum float64
 	for i, c := range candidates {
 		if weight := w.weightOf(c); weight > 0 {
-			sum = min(sum+weight, math.MaxFloat64)
+			s.upTo[i] = min(weight, math.MaxFloat64)
+			largest = max(largest, s.upTo[i])
+		}
+	}
+	for i, weight := range s.upTo {
+		if weight > 0 {
+			sum += weight / largest // the sum of the weights may be too large for a float64
 		}
 		s.upTo[i] = sum
 	}
