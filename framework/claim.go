@@ -131,7 +131,11 @@ func (c *Client) claim(ctx context.Context, path, epoch string, data []byte) (cl
 	case !isOpen && ctx.Err() != nil && errors.Is(err, ctx.Err()):
 		err = c.endOf(ctx)
 	}
-	return nil, errtext.Wrap(err, "curator", "claim %s", path)
+	verb := "claim"
+	if epoch == "" {
+		verb = "create ephemeral"
+	}
+	return nil, errtext.Wrap(err, "curator", "%s %s", verb, path)
 }
 
 // maxClaimRounds bounds the repairs of a claim after changes by others.

@@ -540,6 +540,10 @@ func (c *Client) look(path string) builders.CheckExists {
 // nodes that stay see [Client.EnsurePath]. In Java: createContainers.
 func (c *Client) CreateContainers(ctx context.Context, path string) error {
 	_, err := c.CheckExists().CreatingParentContainersIfNeeded().ForPath(ctx, zkpath.Join(path, "foo"))
+	var op *OpError
+	if errors.As(err, &op) {
+		return &OpError{Op: "createContainers", Path: path, Attempts: op.Attempts, Err: op.Err}
+	}
 	return err
 }
 
