@@ -48,7 +48,7 @@ func (c *call) wrap(err error) error {
 		err = f.named()
 	}
 	// The findParent of a create has looked for the chroot.
-	if err == zk.ErrNoNode && c.typ != callbacks.Create && !c.op.Absolute() { //nolint:errorlint // as it comes
+	if err == zk.ErrNoNode && c.typ != callbacks.Create && !c.op.Absolute() {
 		err = c.env.noNode(c.full)
 	}
 	return &OpError{Op: c.verb, Path: c.given, Attempts: c.op.Attempts(), Err: err}

@@ -109,7 +109,7 @@ func TestEnsurePathBesideOtherClientsCreatesAll(t *testing.T) {
 				if err := client.UsingNamespace("").Sync().ForPath(testenv.Context(t), "/"); err != nil {
 					t.Fatal(err)
 				}
-				if refusal == zk.ErrNodeExists { //nolint:errorlint // a case of the table
+				if refusal == zk.ErrNodeExists {
 					tr.make("/a", "")
 				}
 				rule := curatortest.Rule{Ops: []string{"create2"}, Skip: k, Count: 1, Action: curatortest.ReplyError, Err: refusal}
@@ -119,7 +119,7 @@ func TestEnsurePathBesideOtherClientsCreatesAll(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if refusal == zk.ErrNoNode && !tr.exists("/a/b") { //nolint:errorlint // a case of the table
+				if refusal == zk.ErrNoNode && !tr.exists("/a/b") {
 					t.Error("there is no node")
 				}
 			})

@@ -50,24 +50,29 @@ func TestNodeThatIsMissingWhileTheTreeChangesNamesTheRightOne(t *testing.T) {
 		}{
 			{
 				"chroot made behind the first answer", nil,
-				curatortest.Rule{Action: curatortest.HoldReply, Count: 1}, remake, nil,
+				curatortest.Rule{Action: curatortest.HoldReply, Count: 1},
+				remake, nil,
 			},
 			{
 				"chroot made behind the answer to a parent", nil,
-				curatortest.Rule{Action: curatortest.HoldReply, Ops: creates, Path: "/**/lost/a", Count: 1}, remake, nil,
+				curatortest.Rule{Action: curatortest.HoldReply, Ops: creates, Path: "/**/lost/a", Count: 1},
+				remake, nil,
 			},
 			{
-				"parent deleted", []string{"/lost", "/lost/a"},
+				"parent deleted",
+				[]string{"/lost", "/lost/a"},
 				curatortest.Rule{Action: curatortest.HoldRequest, Count: 1},
 				func(t *testing.T, tr tree) { tr.remove("/lost/a") }, nil,
 			},
 			{
-				"chroot deleted", []string{"/lost"},
+				"chroot deleted",
+				[]string{"/lost"},
 				curatortest.Rule{Action: curatortest.HoldRequest, Ops: creates, Path: "/**/lost/a", Count: 1},
 				func(t *testing.T, tr tree) { tr.remove("/lost") }, framework.ErrNoChroot,
 			},
 			{
-				"chroot deleted and made again", []string{"/lost", "/lost/a"},
+				"chroot deleted and made again",
+				[]string{"/lost", "/lost/a"},
 				curatortest.Rule{Action: curatortest.HoldRequest, Count: 1},
 				func(t *testing.T, tr tree) { tr.remove("/lost/a"); tr.remove("/lost"); tr.make("/lost", "") }, nil,
 			},

@@ -49,7 +49,7 @@ func TestCacheAndProviderEndWithTheirClient(t *testing.T) {
 			})
 		}
 		wait(func() error {
-			for range c.Changes(s.ctx) { //nolint:revive // until it ends
+			for range c.Changes(s.ctx) {
 			}
 			return framework.ErrClosed
 		})

@@ -496,7 +496,7 @@ func TestNodeThatIsNoInstanceIsReportedToListeners(t *testing.T) {
 				c.AddListener(func(_ context.Context, change discovery.Change[string]) { fn(change) })
 			}, c.Start
 		},
-		"provider": func(d *services) (func(func(discovery.Change[string])), startFunc) {
+		"provider": func(d *services) (func(func(discovery.Change[string])), startFunc) { //nolint:unparam // a case
 			return nil, d.Provider("orders").Start
 		},
 	} {

@@ -15,7 +15,7 @@ import (
 	"github.com/gocurator/curator/zkpath"
 )
 
-var _ = []any{aSecureClient, namespaceNode, rawHandle, deleteChildren, traced}
+var _ = []any{aSecureClient, namespaceNode, rawHandle, deleteChildren, writePlan, ensurePath, traced}
 
 func aSecureClient() error {
 	client, err := framework.New("zk1:2281,zk2:2281",

@@ -8,7 +8,7 @@ import (
 	"github.com/gocurator/curator/recipes/leader"
 )
 
-var _ = []any{awaitLatch, latchListener, aSelector, anObserver, observeLatch}
+var _ = []any{awaitLatch, latchListener, aSelector, anObserver, observeLatch, doWhileLeading}
 
 func awaitLatch(ctx context.Context, client *framework.Client) error {
 	latch := leader.NewLeaderLatch(client, "/leader",

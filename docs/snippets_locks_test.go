@@ -10,7 +10,7 @@ import (
 )
 
 var _ = []any{
-	readLock, writeThenRead, semaphore, severalLeases, semaphoreMutex, multiLock, releaseOfHold, releaseOfOwner,
+	readLock, writeThenRead, semaphore, severalLeases, semaphoreMutex, multiLock, releaseOfHold, releaseOfOwner, claimed,
 }
 
 // read stands for the work of a reader.

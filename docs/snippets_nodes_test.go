@@ -10,7 +10,7 @@ import (
 )
 
 var _ = []any{
-	keepNode, setNode, closeNode, beMember, keepTask, keepNodeFor, keepProtected, protectedPath, keepTTL, groupMember,
+	keepNode, setNode, closeNode, beMember, keepTask, keepNodeFor, keepProtected, protectedPath, keepTTL, groupMember, keepUntilDeleted,
 }
 
 func keepNode(ctx context.Context, client *framework.Client) error {

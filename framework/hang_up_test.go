@@ -276,7 +276,7 @@ func TestHangUpWatchesThatAreNeverAnsweredEndTheConnection(t *testing.T) {
 		f.server.Faults().Add(curatortest.Rule{
 			Ops: []string{"setWatches2"}, Skip: 1, Count: 1, Action: curatortest.DropReply,
 		})
-		f.write(t, t.Context(), "data")
+		f.write(t.Context(), t, "data")
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		if _, err := f.client.GetData().ForPath(ctx, "/node"); err != nil {

@@ -27,7 +27,7 @@ func TestOrderRetriedOrSetDataStaysBeforeNewerWrite(t *testing.T) {
 			t.Fatal(err)
 		}
 		synctest.Wait() // the first one waits for its retry
-		f.write(t, t.Context(), "second")
+		f.write(t.Context(), t, "second")
 		f.wants(t, "second", "first", "second")
 	})
 }
@@ -127,7 +127,7 @@ func TestOrderRetriedProtectedTransactionStaysBeforeNewerWrite(t *testing.T) {
 			t.Fatal(err)
 		}
 		synctest.Wait()
-		f.write(t, t.Context(), "second")
+		f.write(t.Context(), t, "second")
 		f.wants(t, "second", "first", "second")
 	})
 }

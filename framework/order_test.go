@@ -42,7 +42,7 @@ func newOrderFixture(t *testing.T, policy retry.Policy) *orderFixture {
 }
 
 // write begins a write of data whose report has its error, if any.
-func (f *orderFixture) write(t *testing.T, ctx context.Context, data string) {
+func (f *orderFixture) write(ctx context.Context, t *testing.T, data string) {
 	t.Helper()
 	err := f.client.SetData().InBackground(func(_ context.Context, ev callbacks.Event) {
 		report := data
@@ -78,9 +78,9 @@ func TestOrderWriteAfterLossWaitsForRetriedWrite(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newOrderFixture(t, retry.NTimes(3, time.Second))
 		f.cutAtWrites(1)
-		f.write(t, t.Context(), "first")
+		f.write(t.Context(), t, "first")
 		synctest.Wait() // the first one waits for its retry
-		f.write(t, t.Context(), "second")
+		f.write(t.Context(), t, "second")
 		f.wants(t, "second", "first", "second")
 	})
 }
@@ -92,7 +92,7 @@ func TestOrderPipelinedWritesOverSeveralLosses(t *testing.T) {
 		var want []string
 		for i := range 20 {
 			want = append(want, fmt.Sprint(i))
-			f.write(t, t.Context(), want[i])
+			f.write(t.Context(), t, want[i])
 		}
 		f.wants(t, "19", want...)
 	})
@@ -102,7 +102,7 @@ func TestOrderForegroundWriteWaitsForRetriedBackgroundWrite(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newOrderFixture(t, retry.NTimes(3, time.Second))
 		f.cutAtWrites(1)
-		f.write(t, t.Context(), "background")
+		f.write(t.Context(), t, "background")
 		synctest.Wait()
 		if _, err := f.client.SetData().ForPath(t.Context(), "/node", []byte("foreground")); err != nil {
 			t.Fatal(err)
@@ -115,10 +115,10 @@ func TestOrderPolicyThatGivesUpLetsNextWriteGoOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newOrderFixture(t, retry.NTimes(1, time.Second))
 		f.cutAtWrites(2)
-		f.write(t, t.Context(), "first")
+		f.write(t.Context(), t, "first")
 		synctest.Wait()
 		<-time.After(500 * time.Millisecond)
-		f.write(t, t.Context(), "second") // sent with the first one, and lost once
+		f.write(t.Context(), t, "second") // sent with the first one, and lost once
 		f.wants(t, "second", "first failed", "second")
 	})
 }
@@ -127,9 +127,9 @@ func TestOrderWriteOutOfFlightDoesNotWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newOrderFixture(t, retry.NTimes(3, time.Second))
 		f.cutAtWrites(1)
-		f.write(t, t.Context(), "first")
+		f.write(t.Context(), t, "first")
 		synctest.Wait()
-		f.write(t, builders.OutOfFlight(t.Context()), "second")
+		f.write(builders.OutOfFlight(t.Context()), t, "second")
 		f.wants(t, "first", "second", "first")
 	})
 }
@@ -146,7 +146,7 @@ func TestOrderAbandonedWriteLetsNextWriteGoOn(t *testing.T) {
 			left <- err
 		}()
 		synctest.Wait()
-		f.write(t, t.Context(), "second")
+		f.write(t.Context(), t, "second")
 		synctest.Wait()
 		start := time.Now()
 		cancel()
@@ -165,9 +165,9 @@ func TestOrderWaitBehindRetryIsNotBoundByConnectionTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newOrderFixture(t, retry.NTimes(1, time.Minute))
 		f.cutAtWrites(1)
-		f.write(t, t.Context(), "first")
+		f.write(t.Context(), t, "first")
 		synctest.Wait()
-		f.write(t, t.Context(), "second")
+		f.write(t.Context(), t, "second")
 		f.wants(t, "second", "first", "second")
 	})
 }

@@ -95,14 +95,6 @@ func TestReconnectOperationsContinue(t *testing.T) {
 	wg.Wait()
 }
 
-// mute returns the address of a server that accepts connections and never says a word.
-func mute(t *testing.T) string {
-	t.Helper()
-	proxy := proxyTo(t, nowhere)
-	t.Cleanup(proxy.Faults().AcceptSilently())
-	return proxy.Addr()
-}
-
 func TestReconnectLeavesSilentServerInConnectionTimeout(t *testing.T) {
 	t.Parallel()
 	const connectionTimeout, slack = 500 * time.Millisecond, 1500 * time.Millisecond // a third of the session is more

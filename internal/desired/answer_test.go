@@ -116,7 +116,7 @@ func TestReconcilerNodeBelowGoesOn(t *testing.T) {
 	for name, end := range map[string]func(r *Reconciler, above *Node){
 		"answered": func(r *Reconciler, above *Node) { r.answered(above) },
 		"gone":     func(r *Reconciler, above *Node) { r.forget(above, zk.ErrNoNode) },
-		"on a new connection, which sends it anew": func(r *Reconciler, above *Node) {
+		"on a new connection, which sends it anew": func(r *Reconciler, _ *Node) {
 			below := r.byPath["/a/b"]
 			below.parent.waiting = nil
 			r.want(below, create)

@@ -45,7 +45,7 @@ func (n *Node) hangUp(cause error) error {
 		return nil
 	}
 	return fmt.Errorf("%w: it has %d bytes, and each connection ends with it: the server may read fewer: %v",
-		builders.ErrRequestTooLarge, len(n.data), cause)
+		builders.ErrRequestTooLarge, len(n.data), cause) //nolint:errorlint // it is no outage
 }
 
 // endOf returns the error of ctx, which has ended: with the reason err of the node or, if there is none, that for a

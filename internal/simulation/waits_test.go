@@ -395,7 +395,7 @@ func TestCacheEndsWithItsClient(t *testing.T) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		for range cc.Changes(ctx) { //nolint:revive // until its end
+		for range cc.Changes(ctx) {
 		}
 	}()
 	testclient.Must(t, c.Close())

@@ -29,7 +29,7 @@ func AwaitConnection(ctx context.Context, client *framework.Client) error {
 
 // Explain returns the error of a wait. To the plain end of ctx it adds the reason for a missing connection.
 func Explain(ctx context.Context, client *framework.Client, err error) error {
-	if err != nil && err == ctx.Err() { //nolint:errorlint // an error that is wrapped has a reason
+	if err != nil && err == ctx.Err() {
 		return hook.EndOf(ctx, client)
 	}
 	return err

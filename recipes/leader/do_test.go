@@ -40,7 +40,7 @@ func TestDoLeadsWhileFunctionRuns(t *testing.T) {
 		must(t, err)
 		return failed
 	}, leader.WithID("host-7"))
-	if err != failed { //nolint:errorlint // the error itself
+	if err != failed {
 		t.Errorf("error is %v", err)
 	}
 	awaitNoNode(t, connect)
@@ -76,7 +76,7 @@ func TestDoLeadershipLostReturnsErrLeadershipLost(t *testing.T) {
 				if !errors.Is(err, leader.ErrLeadershipLost) || want != nil && !errors.Is(err, want) {
 					t.Errorf("the function returns %v, Do %v", want, err)
 				}
-				if want == leader.ErrLeadershipLost && err != want { //nolint:errorlint // once
+				if want == leader.ErrLeadershipLost && err != want {
 					t.Errorf("reported twice: %v", err)
 				}
 				awaitNoNode(t, connect)

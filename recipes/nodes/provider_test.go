@@ -84,7 +84,7 @@ func (s *scene) providerFails(p *provider, where string, siblings int, fail func
 	blocks, wantRefused := make(chan struct{}), 1
 	if fail == nil {
 		wantRefused = 0
-		fail = func() error { <-blocks; return nil }
+		fail = func() error { <-blocks; return nil } //nolint:unparam // as a provider
 	}
 	fails := func(what string) error {
 		if what != where {
@@ -152,7 +152,7 @@ func TestPersistentNodeClosedInNamespaceWithoutACLIsRemoved(t *testing.T) {
 					s.start(a)
 					s.start(b)
 					blocks := make(chan struct{})
-					fails := func(string) error {
+					fails := func(string) error { //nolint:unparam // as a provider
 						if fail != nil {
 							fail()
 						}
@@ -195,7 +195,7 @@ func TestPersistentNodeClosedWhileDecompressBlocksIsRemoved(t *testing.T) {
 					n := s.ephemeral("/members/bad", "x")
 					synctest.Wait()
 					blocks := make(chan struct{})
-					fails := func(what string) error {
+					fails := func(what string) error { //nolint:unparam // as a provider
 						if what == "Decompress" {
 							<-blocks
 						}
@@ -236,7 +236,7 @@ func TestPersistentNodeClosedBeforeItsFirstReadIsDecodedIsLeft(t *testing.T) {
 		_, err := s.reader.Create().CreatingParentsIfNeeded().ForPath(s.ctx, "/members/bad", []byte("x"))
 		s.must(err)
 		blocks := make(chan struct{})
-		fails := func(string) error { <-blocks; return nil }
+		fails := func(string) error { <-blocks; return nil } //nolint:unparam // as a provider
 		p.fails.Store(&fails)
 		n := nodes.NewPersistentNode(s.client, "/members/bad", builders.Persistent, []byte("y"))
 		s.must(n.Start())
@@ -261,7 +261,7 @@ func TestPersistentNodeSearchedAmongNodesWhoseDecompressBlocksHoldsUpNoOther(t *
 		s.must(err)
 		s.ephemeral("/members/0", "one")
 		blocks := make(chan struct{})
-		fails := func(what string) error {
+		fails := func(what string) error { //nolint:unparam // as a provider
 			if what == "Decompress" {
 				<-blocks
 			}

@@ -33,8 +33,8 @@ func TestQueueBehindProxyWithoutRecursiveWatchesGoesOn(t *testing.T) {
 	})
 }
 
-// Some connections in a row are lost at the request of a recursive watch, as in a cluster that restarts. The client takes
-// it for one that the servers lack. The next session asks again, for a consumer and for a put that waits for room.
+// Some connections in a row are lost at the request of a recursive watch, as in a cluster that restarts. The client
+// takes it for one that the servers lack. The next session asks again, for a consumer and for a put that waits for room.
 func TestQueueTakesUpRecursiveWatchInNextSessionThatIllServersHungUpAt(t *testing.T) {
 	t.Parallel()
 	for _, waits := range []string{"consumer", "put"} {

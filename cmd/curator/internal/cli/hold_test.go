@@ -128,11 +128,11 @@ func (p *program) await(name string) run.Event {
 	}
 }
 
-// seen returns the event with a name, nil if there was none. The program has ended.
-func (p *program) seen(name string) *run.Event {
+// gone returns the event about the end of a hold, nil if there was none. The program has ended.
+func (p *program) gone() *run.Event {
 	for line := range strings.Lines(p.errors()) {
 		var e run.Event
-		if json.Unmarshal([]byte(line), &e) == nil && e.Event == name {
+		if json.Unmarshal([]byte(line), &e) == nil && e.Event == "gone" {
 			return &e
 		}
 	}
@@ -404,7 +404,7 @@ func TestLockDeletedNodeKillsAtOnce(t *testing.T) {
 	if code := p.wait(); code != CodeLost {
 		t.Errorf("code %d, want %d: %s", code, CodeLost, p.errors())
 	}
-	if gone := p.seen("gone"); gone == nil || !strings.Contains(gone.Reason, "node") { // its session has not ended
+	if gone := p.gone(); gone == nil || !strings.Contains(gone.Reason, "node") { // its session has not ended
 		t.Errorf("gone: %+v", gone)
 	}
 	t.Logf("gone after %v", time.Since(began))
@@ -422,7 +422,7 @@ func TestLockDeletedNodeKillsBesideAStoppedGuard(t *testing.T) {
 	if code := p.wait(); code != CodeLost {
 		t.Errorf("code %d, want %d: %s", code, CodeLost, p.errors())
 	}
-	gone := p.seen("gone")
+	gone := p.gone()
 	if gone == nil || gone.SinceLoss == nil || *gone.SinceLoss > time.Minute.Milliseconds() || gone.Margin != nil ||
 		gone.Reason != run.NodeDeleted {
 		t.Errorf("not at once, or without the reason: %s", p.errors())

@@ -20,7 +20,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/gocurator/curator/cmd/curator/internal/guard"
 	"github.com/gocurator/curator/cmd/curator/internal/run"
 	"github.com/gocurator/curator/curatortest"
 	"github.com/gocurator/curator/internal/testenv"
@@ -254,7 +253,7 @@ func lockFault(t *testing.T, seed uint64, measured *margins) {
 	select {
 	case at := <-dead:
 		// Both are later than the end of the last process, by the time that it takes to notice it.
-		if gone := h.seen(guard.Gone); gone != nil && gone.Time.Before(at) {
+		if gone := h.gone(); gone != nil && gone.Time.Before(at) {
 			at = gone.Time
 		}
 		if !fault.early {

@@ -312,7 +312,7 @@ func TestLockSupervisorStoppedReportsWhatTheGuardDid(t *testing.T) {
 			if code := p.wait(); code != CodeLost {
 				t.Errorf("code %d, want %d", code, CodeLost)
 			}
-			gone := p.seen("gone")
+			gone := p.gone()
 			if gone == nil || gone.Margin == nil || *gone.Margin < 0 || gone.Reason != "the session is near its end" {
 				t.Errorf("not the report of the guard: %s", p.errors())
 			}
@@ -367,7 +367,7 @@ func TestLockDeletedInTheGraceIsALoss(t *testing.T) {
 	if code := p.wait(); code != CodeLost {
 		t.Errorf("code %d, want %d: %s", code, CodeLost, p.errors())
 	}
-	gone := p.seen("gone")
+	gone := p.gone()
 	if gone == nil || gone.Margin != nil || gone.SinceLoss == nil || gone.Reason != run.NodeDeleted {
 		t.Errorf("not the loss: %s", p.errors())
 	}
@@ -386,7 +386,7 @@ func TestLockLossWithoutAnAnswerNamesBothReasons(t *testing.T) {
 	if code := p.wait(); code != CodeLost {
 		t.Errorf("code %d, want %d: %s", code, CodeLost, p.errors())
 	}
-	if gone := p.seen("gone"); gone == nil || gone.Margin != nil || gone.Reason != guard.HoldOver {
+	if gone := p.gone(); gone == nil || gone.Margin != nil || gone.Reason != guard.HoldOver {
 		t.Errorf("not both reasons: %s", p.errors())
 	}
 }
@@ -407,16 +407,20 @@ func TestLockLossSaysWhatWasLost(t *testing.T) {
 			t.Helper()
 			testclient.Must(t, s.ExpireSession(id))
 		}},
-		{"leadership expired", "elect", run.SessionEnded,
+		{
+			"leadership expired", "elect", run.SessionEnded,
 			func(t *testing.T, s *curatortest.Server, _ string, id int64) {
 				t.Helper()
 				testclient.Must(t, s.ExpireSession(id))
-			}},
-		{"lease deleted", "semaphore", run.NodeDeleted,
+			},
+		},
+		{
+			"lease deleted", "semaphore", run.NodeDeleted,
 			func(t *testing.T, s *curatortest.Server, path string, _ int64) {
 				t.Helper()
 				testclient.Must(t, testclient.Connect(t, s.ConnectString()).Delete().ForPath(t.Context(), path))
-			}},
+			},
+		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
