@@ -218,6 +218,9 @@ func (l *link) noteHangUp() {
 	}
 	c.mu.Unlock()
 	for _, op := range kinds {
+		if !alone && !isOptional(op) { // the request goes alone next, and not its kind
+			continue
+		}
 		u, isNew := c.hosts.hungUp(op, alone, why)
 		if isNew {
 			c.cfg.Logger.LogAttrs(c.ctx, slog.LevelWarn, "a kind of request ends the connections",
