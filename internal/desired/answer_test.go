@@ -3,6 +3,7 @@ package desired
 import (
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/go-zookeeper/zk"
 
@@ -150,5 +151,24 @@ func TestReconcilerNodeBelowGoesOn(t *testing.T) {
 	n.parent.creating = false
 	if r.resume(n.parent); n.queued != inWrites {
 		t.Errorf("it is in %d", n.queued)
+	}
+}
+
+// Events have a node looked at many times in the pause that others make necessary.
+func TestReconcilerPauseIsNotProlonged(t *testing.T) {
+	t.Parallel()
+	r, nodes := addHere(t, "/a")
+	n := nodes[0]
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for range 10 {
+		r.pause(n)
+	}
+	if left := time.Until(n.retryAt); left > 2*firstPause {
+		t.Errorf("the first pause ends in %v", left)
+	}
+	n.retryAt = time.Time{} // it has ended
+	if r.pause(n); n.failures != 2 {
+		t.Errorf("pause %d in a row", n.failures)
 	}
 }

@@ -157,10 +157,15 @@ func (r *Reconciler) pauseOver(now time.Time) {
 	}
 }
 
-// pause looks at the node again after a pause, which grows with each. The caller holds mu.
+// pause looks at the node again after a pause, which grows with each. Events may have had the node looked at before the
+// end of one: many in a moment, when others create and delete it. They do not prolong it. The caller holds mu.
 func (r *Reconciler) pause(n *Node) {
 	n.action = nothing
-	n.retryAt = r.after(pauseAfter(n.failures))
+	end := r.after(pauseAfter(n.failures))
+	if time.Now().Before(n.retryAt) && n.retryAt.Before(end) {
+		return
+	}
+	n.retryAt = end
 	n.failures++
 	r.wakeAt(n.retryAt)
 }
