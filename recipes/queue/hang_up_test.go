@@ -8,7 +8,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gocurator/curator/curatortest"
+	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/testenv"
+	"github.com/gocurator/curator/internal/testenv/testclient"
 )
 
 // A proxy ends the connection at the request of a recursive watch. The queue is listed instead.
@@ -34,7 +36,7 @@ func TestQueueBehindProxyWithoutRecursiveWatchesGoesOn(t *testing.T) {
 }
 
 // Some connections in a row are lost at the request of a recursive watch, as in a cluster that restarts. The client
-// takes it for one that the servers lack. The next session asks again, for a consumer and for a put that waits for room.
+// takes it for one that the servers lack. The next session asks again, for a consumer and for a put that waits.
 func TestQueueTakesUpRecursiveWatchInNextSessionThatIllServersHungUpAt(t *testing.T) {
 	t.Parallel()
 	for _, waits := range []string{"consumer", "put"} {
@@ -72,6 +74,35 @@ func TestQueueTakesUpRecursiveWatchInNextSessionThatIllServersHungUpAt(t *testin
 			})
 		})
 	}
+}
+
+// A put waits for room with one-shot watches. A lost connection leaves none behind.
+func TestPutThatWaitsWithOneShotWatchHasOneAfterLostConnections(t *testing.T) {
+	t.Parallel()
+	testenv.InVirtualTimeTwice(t, func(t *testing.T, place, other testenv.Place, chroot string) {
+		faults := place.Faults()
+		faults.Add(curatortest.Rule{
+			Ops: []string{"addWatch"}, Action: curatortest.ReplyError, Err: framework.ErrUnimplemented,
+		})
+		client, second := clientAt(t, place, chroot), clientAt(t, other, chroot)
+		putAll(t, start(t, built(builder(t, second, nil).BuildQueue())), "a")
+		q := start(t, built(builder(t, client, nil).MaxItems(1).BuildQueue()))
+		got := newBasket(t)
+		go func() { got.add(fmt.Sprint(q.Put(testenv.Context(t), "b"))) }()
+		awaitWatch(t, faults, "getChildren2")
+		before := client.Health().Watches
+		for range 5 {
+			reconnected := testclient.AwaitState(testenv.Context(t), t, client, framework.Reconnected)
+			faults.CutAll()
+			reconnected()
+			awaitSilence(t, faults)
+		}
+		if n := client.Health().Watches; n > before {
+			t.Errorf("%d watches, %d before", n, before)
+		}
+		removeFirst(t, second, 1)
+		got.await(1)
+	})
 }
 
 // A proxy ends the connection at the creation of a container. The path is a persistent node instead.

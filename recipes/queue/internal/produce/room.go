@@ -147,6 +147,7 @@ func (r *Room) awaitChange(ctx context.Context) error {
 		case ev := <-r.changed:
 			full := len(r.changed) == eventRoom-1 // what came then was dropped
 			switch {
+			case ev.Type == zk.EventSession: // the watch stays
 			case r.oneShot, ev.Type == zk.EventNotWatching:
 				r.watcher = nil
 			case full:
