@@ -125,8 +125,8 @@ func (o *deleteOp) Begin() {
 	o.delete()
 }
 
-// HasSteps reports whether an attempt after a lost answer has several requests that belong together. Those for the nodes
-// of a tree do not, and may be thousands.
+// HasSteps reports whether an attempt after a lost answer has several requests that belong together. Those for the
+// nodes of a tree do not, and may be thousands.
 func (o *deleteOp) HasSteps() bool { return !o.isTree }
 
 // look deletes the node unless it is newer than the delete may be: an earlier try may have deleted the node, and

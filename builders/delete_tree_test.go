@@ -15,8 +15,8 @@ import (
 	"github.com/gocurator/curator/retry"
 )
 
-// A delete of a tree loses an answer. Its retry has a request for each node. What is submitted meanwhile does not wait for
-// them all.
+// A delete of a tree loses an answer. Its retry has a request for each node. What is submitted meanwhile does not wait
+// for them all.
 func TestDeleteOfTreeHoldsUpNothingElseAfterLostAnswer(t *testing.T) {
 	for _, lost := range []int{0, 5} { // the first one is for the node, and says that it is not empty
 		t.Run(fmt.Sprintf("answer %d", lost), func(t *testing.T) {

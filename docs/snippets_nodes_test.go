@@ -10,7 +10,8 @@ import (
 )
 
 var _ = []any{
-	keepNode, setNode, closeNode, beMember, keepTask, keepNodeFor, keepProtected, protectedPath, keepTTL, groupMember, keepUntilDeleted,
+	keepNode, setNode, closeNode, beMember, keepTask, keepNodeFor, keepProtected, protectedPath, keepTTL, groupMember,
+	keepUntilDeleted,
 }
 
 func keepNode(ctx context.Context, client *framework.Client) error {

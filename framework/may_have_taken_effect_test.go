@@ -165,8 +165,8 @@ func TestMayHaveTakenEffectIsFalseForWhatIsCertain(t *testing.T) {
 	}
 	restore()
 	for _, err := range []error{
-		exists, noNode, canceled, invalid, waited, neverSent, zk.ErrBadVersion, framework.ErrNotSent, framework.ErrThrottledOp,
-		errors.New("of the program"),
+		exists, noNode, canceled, invalid, waited, neverSent, zk.ErrBadVersion, framework.ErrNotSent,
+		framework.ErrThrottledOp, errors.New("of the program"),
 	} {
 		if err == nil || framework.MayHaveTakenEffect(err) {
 			t.Errorf("nothing has taken effect: %v", err)

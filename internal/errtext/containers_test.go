@@ -12,8 +12,8 @@ import (
 	"github.com/gocurator/curator/internal/testenv/testclient"
 )
 
-// The servers, or a proxy, do not know containers, and end the connection behind that answer or without one. Each recipe
-// makes do with persistent parents: it ends as on servers that know them.
+// The servers, or a proxy, do not know containers, and end the connection behind that answer or without one. Each
+// recipe makes do with persistent parents: it ends as on servers that know them.
 func TestRecipeWithoutContainers(t *testing.T) {
 	t.Parallel()
 	for name, call := range chrootCalls {

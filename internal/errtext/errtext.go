@@ -37,8 +37,8 @@ func Join(what, cause error) error {
 	return &joined{text: what.Error() + ": " + Cause(cause, prefix), errs: [2]error{what, cause}}
 }
 
-// Sent returns the error of the last try of a write of which an earlier try was sent: err, if that does not match notSent.
-// Else the last try was not sent, but the write was. The result says so, and does not match notSent.
+// Sent returns the error of the last try of a write of which an earlier try was sent: err, if that does not match
+// notSent. Else the last try was not sent, but the write was. The result says so, and does not match notSent.
 func Sent(err, notSent error) error {
 	if !errors.Is(err, notSent) {
 		return err

@@ -30,8 +30,8 @@ type Protocol interface {
 
 // Stepper is a Protocol whose attempts after the first may have several requests.
 type Stepper interface {
-	// HasSteps reports whether the next attempt may have several requests. Later operations wait for its end then, or until
-	// it reports false.
+	// HasSteps reports whether the next attempt may have several requests. Later operations wait for its end then, or
+	// until it reports false.
 	HasSteps() bool
 }
 

@@ -15,10 +15,10 @@ import (
 // Some servers and proxies end the connection at a request that they do not know, or that is too large, instead of an
 // answer. Sent again on each connection, it would end them all, and nothing else would get through.
 //
-// Of all requests that are in flight when a server ends the connection, any may be the reason. So one that was in flight
-// then on some connections in a row goes alone from then on: nothing is in flight beside it. If it is not the reason, it
-// is answered. If the connection ends at it again, it is. The kind of such a request is one that the servers lack, if
-// there are servers without it, and is left out for a time that grows.
+// Of all requests that are in flight when a server ends the connection, any may be the reason. So one that was in
+// flight then on some connections in a row goes alone from then on: nothing is in flight beside it. If it is not the
+// reason, it is answered. If the connection ends at it again, it is. The kind of such a request is one that the servers
+// lack, if there are servers without it, and is left out for a time that grows.
 const (
 	fewUnclear  = 2  // number of connections in a row, from which on a request, or an optional kind, goes alone
 	fewHangUps  = 3  // number from which on a kind is left out, if the servers have never answered a request of it
@@ -100,8 +100,8 @@ func (h *Hosts) answered(op jute.Op) {
 	}
 }
 
-// refused records that the servers do not know this kind of request. Some end the connection behind that answer, and with
-// it what is sent in place of the request: the next try must not send it again.
+// refused records that the servers do not know this kind of request. Some end the connection behind that answer, and
+// with it what is sent in place of the request: the next try must not send it again.
 func (h *Hosts) refused(op jute.Op) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -411,7 +411,8 @@ func (l *link) nextArrived(at int) (r *Request, after int, ok bool) {
 
 // silent returns an error if the oldest request in flight, or that of the watches if all others wait for it, has waited
 // for half of the session timeout, while the server answers pings: its answer is lost, and nothing is sent before it
-// comes. There are three pings in a session timeout, so that the connection ends before the session could. c.mu is held.
+// comes. There are three pings in a session timeout, so that the connection ends before the session could. c.mu is
+// held.
 func (l *link) silent() error {
 	op, sent := l.watchesOp, l.watchesSent
 	if !l.watchesFirst {

@@ -52,9 +52,9 @@ func (a *app) services() *cobra.Command {
 		Use:   "services [PATH]",
 		Short: "Print the instances of services",
 		Long: `Services prints the instances that are registered with service discovery at and below a node: all that package
-discovery reads and that have a name or an address. Those with a session vanish with it; those without, which are static or permanent, may be long dead.
-One that is not ENABLED is registered, and no provider chooses it. With -o json it has the name, the address, both
-ports, the type, the payload and the time of the registration.`,
+discovery reads and that have a name or an address. Those with a session vanish with it; those without, which are static
+or permanent, may be long dead. One that is not ENABLED is registered, and no provider chooses it. With -o json it has
+the name, the address, both ports, the type, the payload and the time of the registration.`,
 		Args: usageArgs(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			root := rootOf(args)

@@ -275,8 +275,8 @@ func (c Config) Start(opts ...framework.Option) (*framework.Client, error) {
 }
 
 // Client returns a client that is connected. The caller closes it. waits is called if that takes more than two seconds,
-// or if the server has not got the certificate of the client, with a text for people. The error wraps ErrNotConnected if
-// no server was reached in time.
+// or if the server has not got the certificate of the client, with a text for people. The error wraps ErrNotConnected
+// if no server was reached in time.
 func (c Config) Client(
 	ctx context.Context, waits func(text string), opts ...framework.Option,
 ) (*framework.Client, error) {
