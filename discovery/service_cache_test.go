@@ -340,7 +340,7 @@ func TestNamesAndBadArguments(t *testing.T) {
 		}
 		late := discovery.New[string](s.client, base)
 		s.wantErr(late.Register(s.ctx, orders("x", "")), discovery.ErrNotStarted)
-		if err := discovery.New[string](s.client, "no path").Start(); err == nil {
+		if err := discovery.New[string](s.client, "no//path").Start(); err == nil {
 			t.Error("a base path that is none")
 		}
 		twice := s.discover(s.client)

@@ -104,7 +104,7 @@ func TestMayHaveTakenEffectIsNeverFalseAfterAWrite(t *testing.T) {
 				proxy, connect := testclient.Proxy(t, chroot)
 				closeWait := time.Minute
 				if fault.cancel || fault.close { // an answer is held
-					closeWait = 100 * time.Millisecond
+					closeWait = time.Second
 				}
 				client := connectClient(t, connect, fault.policy, framework.WithMaxCloseWait(closeWait))
 				other := connectClient(t, testenv.Addr(t)+chroot)
