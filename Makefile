@@ -30,7 +30,7 @@ SECOND = ./recipes/queue ./recipes/locks ./framework ./internal/conformance ./re
 export GO TAGS TEST PACKAGES SECOND GORACE
 
 .PHONY: test
-test: ## run every test (11 minutes, the first time 17): on the in-process server, then on what it installs if it is missing, Apache ZooKeeper and Java
+test: ## run every test (20 minutes, the first time a few more): on the in-process server, then on what it installs if it is missing, Apache ZooKeeper and Java
 	@./scripts/run-tests.sh install vet memory real
 
 .PHONY: test-in-memory

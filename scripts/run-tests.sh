@@ -63,7 +63,7 @@ real() {
 	return "$status"
 }
 
-say "all steps take about eleven minutes on two cores, and seventeen the first time, with nothing compiled"
+say "all steps take about twenty minutes on two cores, and a few more the first time, with nothing compiled"
 for name in "$@"; do
 	case $name in
 	install) step "installing what is missing" "a minute or more the first time" ./scripts/install.sh || break ;;
