@@ -42,7 +42,7 @@ type parent struct {
 	watcher   *callbacks.Watcher // of the recursive watch
 	nodes     map[*Node]struct{} // its desired nodes
 	watching  bool               // a recursive watch is set in this session, and its nodes rely on it
-	set       bool               // it may be set in this session, relied on or not
+	mayBeSet  bool               // it may be set in this session, relied on or not
 	asked     bool               // it is requested
 	unwatched bool               // in this session: the servers refuse the watch, its nodes have one-shot watches
 	creating  bool               // it is being created
@@ -65,7 +65,7 @@ func (r *Reconciler) leave(n *Node) {
 	p := n.parent
 	if delete(p.nodes, n); len(p.nodes) == 0 {
 		delete(r.parents, p.path)
-		if (p.set || p.asked) && !r.closed {
+		if (p.mayBeSet || p.asked) && !r.closed {
 			r.unwatch(p.watcher, p.path)
 		}
 	}
@@ -141,7 +141,7 @@ func (r *Reconciler) meetServers() {
 // sessionLost notes that no node is ours. The caller holds mu.
 func (r *Reconciler) sessionLost() {
 	for _, p := range r.parents {
-		p.watching, p.set = false, false
+		p.watching, p.mayBeSet = false, false
 	}
 	for n := range r.nodes {
 		n.watched = false
@@ -269,7 +269,7 @@ func (r *Reconciler) watch(sends []func()) []func() {
 
 func (r *Reconciler) watchAnswered(flight pipeline, p *parent, err error) {
 	if err == nil {
-		if p.set = true; len(p.nodes) == 0 { // left meanwhile
+		if p.mayBeSet = true; len(p.nodes) == 0 { // left meanwhile
 			r.unwatch(p.watcher, p.path)
 		}
 	}

@@ -15,7 +15,8 @@ func (promptPauses) Prompt() bool { return true }
 // stepped is an operation whose attempts after a lost answer have several requests.
 type stepped struct {
 	*steps
-	begin func()
+	begin    func() // called at the start of a retry, if not nil
+	isSingle bool   // it has one request
 }
 
 func (o *stepped) Begin() {
@@ -25,7 +26,7 @@ func (o *stepped) Begin() {
 	o.steps.Begin()
 }
 
-func (o *stepped) HasSteps() bool { return true }
+func (o *stepped) HasSteps() bool { return !o.isSingle }
 
 func newStepped(begin func(), paths ...string) *stepped {
 	o := &stepped{steps: newSteps(paths...), begin: begin}
@@ -34,74 +35,51 @@ func newStepped(begin func(), paths ...string) *stepped {
 }
 
 // Both answers are lost. The pauses of the retries end without a connection, which comes up at that moment: after wake
-// has looked for one, before it begins the second operation.
-func TestRetryOfSeveralRequestsStaysBehindOlderOneWhenConnectionComesAtItsStart(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := start(t, promptPauses{everySecond(5)}, true)
-		f.server.serve = func(*peer, *request) bool { return true } // no answer
-		first := newSteps("/first")
-		second := newStepped(func() {
-			f.server.down.Store(false)
-			for !f.conn.Load().IsConnected() {
-				<-time.After(time.Millisecond)
-			}
-		}, "/second", "/second-b")
-		if err := f.Go(t.Context(), &first.Operation); err != nil {
-			t.Fatal(err)
-		}
-		if err := f.Go(t.Context(), &second.Operation); err != nil {
-			t.Fatal(err)
-		}
-		synctest.Wait()
-		f.server.down.Store(true)
-		f.server.serve = nil
-		before := len(f.server.paths())
-		f.server.cutAll()
-		if err := receive(t, first.delivered); err != nil {
-			t.Error(err)
-		}
-		if err := receive(t, second.delivered); err != nil {
-			t.Error(err)
-		}
-		got := f.server.paths()[before:]
-		if want := []string{"/first", "/second", "/second-b"}; !slices.Equal(got, want) {
-			t.Errorf("the server got %v, want %v", got, want)
-		}
-	})
-}
-
-// The same with two retries of several requests each.
-func TestRetriesOfSeveralRequestsKeepTheirOrderWhenConnectionComesAtTheirStart(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := start(t, promptPauses{everySecond(5)}, true)
-		f.server.serve = func(*peer, *request) bool { return true } // no answer
-		up := func() {
-			f.server.down.Store(false)
-			for !f.conn.Load().IsConnected() {
-				<-time.After(time.Millisecond)
-			}
-		}
-		first, second := newStepped(up, "/first", "/first-b"), newStepped(nil, "/second", "/second-b")
-		if err := f.Go(t.Context(), &first.Operation); err != nil {
-			t.Fatal(err)
-		}
-		if err := f.Go(t.Context(), &second.Operation); err != nil {
-			t.Fatal(err)
-		}
-		synctest.Wait()
-		f.server.down.Store(true)
-		f.server.serve = nil
-		before := len(f.server.paths())
-		f.server.cutAll()
-		if err := receive(t, first.delivered); err != nil {
-			t.Error(err)
-		}
-		if err := receive(t, second.delivered); err != nil {
-			t.Error(err)
-		}
-		got := f.server.paths()[before:]
-		if want := []string{"/first", "/first-b", "/second", "/second-b"}; !slices.Equal(got, want) {
-			t.Errorf("the server got %v, want %v", got, want)
-		}
-	})
+// has looked for one, while it begins one of them.
+func TestRetryOfSeveralRequestsKeepsItsPlaceWhenConnectionComesAtItsStart(t *testing.T) {
+	for name, tt := range map[string]struct {
+		first, second []string
+		atFirst       bool // the connection comes as the first one begins
+	}{
+		"behind one request":      {[]string{"/first"}, []string{"/second", "/second-b"}, false},
+		"behind several requests": {[]string{"/first", "/first-b"}, []string{"/second", "/second-b"}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := start(t, promptPauses{everySecond(5)}, true)
+				f.server.serve = func(*peer, *request) bool { return true } // no answer
+				connects := func() {
+					f.server.down.Store(false)
+					for !f.conn.Load().IsConnected() {
+						<-time.After(time.Millisecond)
+					}
+				}
+				first, second := newStepped(nil, tt.first...), newStepped(nil, tt.second...)
+				if first.isSingle = len(tt.first) == 1; tt.atFirst {
+					first.begin = connects
+				} else {
+					second.begin = connects
+				}
+				for _, op := range []*stepped{first, second} {
+					if err := f.Go(t.Context(), &op.Operation); err != nil {
+						t.Fatal(err)
+					}
+				}
+				synctest.Wait()
+				f.server.down.Store(true)
+				f.server.serve = nil
+				before := len(f.server.paths())
+				f.server.cutAll()
+				for _, op := range []*stepped{first, second} {
+					if err := receive(t, op.delivered); err != nil {
+						t.Error(err)
+					}
+				}
+				got, want := f.server.paths()[before:], slices.Concat(tt.first, tt.second)
+				if !slices.Equal(got, want) {
+					t.Errorf("the server got %v, want %v", got, want)
+				}
+			})
+		})
+	}
 }
