@@ -267,7 +267,7 @@ func (c *ServiceCache[T]) followAll() {
 func (c *ServiceCache[T]) follow(path string) {
 	node, _ := c.cache.Get(path)
 	switch at, known := c.find(path); {
-	case c.listening.Err() != nil || node == c.nodes[path]:
+	case c.listening.Err() != nil || isSameState(node, c.nodes[path]):
 	case node == nil:
 		delete(c.nodes, path)
 		c.remove(at, known)
@@ -415,11 +415,20 @@ func (c *ServiceCache[T]) nodeOf(ev cache.Event) *cache.ChildData {
 	return node
 }
 
+// isSameState reports whether two reads of one path show one state: after a lost connection the cache looks at all
+// nodes again. A node that is not there is nil.
+func isSameState(a, b *cache.ChildData) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return a.Stat.Mzxid == b.Stat.Mzxid
+}
+
 // entryOf returns the entry of a node, which is known in most cases.
 func (c *ServiceCache[T]) entryOf(node *cache.ChildData) Entry[T] {
 	c.mu.Lock()
 	at, known := c.find(node.Path)
-	if known && c.items[at].node == node {
+	if known && isSameState(node, c.items[at].node) {
 		defer c.mu.Unlock()
 		return c.items[at].Entry
 	}

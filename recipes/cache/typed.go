@@ -94,14 +94,17 @@ func (t *Typed[T]) Changes(ctx context.Context) iter.Seq[TypedEvent[T]] {
 
 // decodedOf returns the decoded form of node, from the map if possible.
 func (t *Typed[T]) decodedOf(node *ChildData) *decodedNode[T] {
-	if kept, ok := t.decoded.Load(node.Path); ok && kept.(*decodedNode[T]).node == node {
+	if kept, ok := t.decoded.Load(node.Path); ok && isSameState(kept.(*decodedNode[T]).node, node) {
 		return kept.(*decodedNode[T])
 	}
 	d := &decodedNode[T]{node: node}
 	if d.value, d.err = t.safeDecode(node); d.err != nil {
 		d.err = errtext.Wrap(d.err, "cache", "decode %s", node.Path)
 	}
-	isCurrent := func() bool { current, _ := t.cache.Get(node.Path); return current == node }
+	isCurrent := func() bool {
+		current, ok := t.cache.Get(node.Path)
+		return ok && isSameState(current, node)
+	}
 	if isCurrent() {
 		t.decoded.Store(node.Path, d)
 	}
@@ -110,6 +113,10 @@ func (t *Typed[T]) decodedOf(node *ChildData) *decodedNode[T] {
 	}
 	return d
 }
+
+// isSameState reports whether two reads of one path show one state: after a lost connection the cache looks at all
+// nodes again.
+func isSameState(a, b *ChildData) bool { return a.Stat.Mzxid == b.Stat.Mzxid }
 
 // safeDecode calls Decode and returns a panic as an error.
 func (t *Typed[T]) safeDecode(node *ChildData) (value T, err error) {

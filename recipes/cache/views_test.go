@@ -305,6 +305,38 @@ func TestPersistentWatcherPausesOnErrors(t *testing.T) {
 
 type setting struct{ Rate int }
 
+type countingCodec struct {
+	codec.JSON[setting]
+	decoded int
+}
+
+func (c *countingCodec) Decode(data []byte) (setting, error) {
+	c.decoded++
+	return c.JSON.Decode(data)
+}
+
+func TestTypedDecodesAStateOnce(t *testing.T) {
+	t.Parallel()
+	inScene(t, func(s *scene) {
+		s.set(root + `={"Rate":1}`)
+		w, values := s.newCache(), &countingCodec{}
+		typed := cache.NewTyped(w.CuratorCache, values)
+		s.begin(w)
+		s.must(w.Ready(s.ctx))
+		for range 2 {
+			if v, ok := typed.Get(root); !ok || v.Rate != 1 || values.decoded != 1 {
+				t.Errorf("got %+v, %t, decoded %d times", v, ok, values.decoded)
+			}
+			s.must(w.Rebuild(s.ctx)) // reads it again
+		}
+		s.set(root + `={"Rate":2}`)
+		s.must(w.Sync(s.ctx))
+		if v, ok := typed.Get(root); !ok || v.Rate != 2 || values.decoded != 2 {
+			t.Errorf("got %+v, %t, decoded %d times", v, ok, values.decoded)
+		}
+	})
+}
+
 func TestTypedKeepsDecodeErrorsWithTheirNodes(t *testing.T) {
 	t.Parallel()
 	inScene(t, func(s *scene) {
