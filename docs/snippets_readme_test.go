@@ -7,10 +7,28 @@ import (
 	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/callbacks"
 	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/recipes/locks"
 )
 
+func firstLock(ctx context.Context) error {
+	client, err := framework.New("localhost:2181")
+	if err != nil {
+		return err
+	}
+	if err := client.Start(); err != nil {
+		return err
+	}
+	defer client.Close()
+
+	mu := locks.NewInterProcessMutex(client, "/app/lock")
+	return locks.Do(ctx, mu, func(ctx context.Context) error { // ctx ends when the lock is lost
+		fmt.Println("no other process is here now")
+		return nil
+	})
+}
+
 func aTaste(ctx context.Context, client *framework.Client) error {
-	// A node that lives as long as the session, with a number; it is found again when the answer is lost.
+	// A node that lives as long as the session, with a number; it is found again when the reply to the create is lost.
 	path, err := client.Create().CreatingParentsIfNeeded().WithProtection().
 		WithMode(builders.EphemeralSequential).ForPath(ctx, "/app/workers/w-", []byte("idle"))
 	if err != nil {
@@ -22,4 +40,4 @@ func aTaste(ctx context.Context, client *framework.Client) error {
 	}).ForPath(ctx, path, []byte("waiting"))
 }
 
-var _ = aTaste
+var _, _ = firstLock, aTaste

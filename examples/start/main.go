@@ -1,4 +1,4 @@
-// Command start is the program on the first page: it takes a lock and writes below it. It needs a ZooKeeper.
+// Command start takes a lock and writes below it. It needs a ZooKeeper.
 package main
 
 import (
