@@ -18,7 +18,7 @@ func TestErrorsPageHasEveryCode(t *testing.T) {
 		t.Fatal(err)
 	}
 	classes := map[jute.Class]string{
-		jute.Final: "final", jute.Passing: "passing", jute.AboutNode: "about the node",
+		jute.Final: "final", jute.Passing: "transient", jute.AboutNode: "about the node",
 		jute.AboutSession: "about the session",
 	}
 	var want, got []string

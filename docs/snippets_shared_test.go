@@ -60,7 +60,7 @@ func tryLimit(ctx context.Context, limit *shared.SharedCount) error {
 	case err != nil:
 		return err // see shared.ErrUncertain
 	case !set:
-		return nil // somebody else was faster
+		return nil // another client was faster
 	}
 	return nil
 }

@@ -21,7 +21,7 @@ func nextOrder(ctx context.Context, client *framework.Client) (int64, error) {
 	result, err := orders.Increment(ctx)
 	switch {
 	case errors.Is(err, atomic.ErrUncertain):
-		return 0, err // it may be counted: nobody can know
+		return 0, err // it may be counted: the outcome is unknown
 	case err != nil:
 		return 0, err // it is not counted
 	case !result.Succeeded:
