@@ -19,7 +19,8 @@ type GetACL struct {
 // the callback is called.
 func (g GetACL) StoringStatIn(stat *zk.Stat) GetACL { g.stat = stat; return g }
 
-// InBackground runs it in the background. cb gets its result, or the client's listeners if cb is nil.
+// InBackground makes ForPath asynchronous: it returns once the operation is queued, and cb receives the result, or the
+// client's listeners if cb is nil.
 func (g GetACL) InBackground(cb callbacks.BackgroundCallback) Background {
 	return Background{background{cb: cb}, g.start}
 }
@@ -68,7 +69,8 @@ func (s SetACL) WithACL(acl ...zk.ACL) SetACL { s.acl = clone(acl); return s }
 // -1, the default, is any.
 func (s SetACL) WithVersion(version int32) SetACL { s.version = version; return s }
 
-// InBackground runs it in the background. cb gets its result, or the client's listeners if cb is nil.
+// InBackground makes ForPath asynchronous: it returns once the operation is queued, and cb receives the result, or the
+// client's listeners if cb is nil.
 func (s SetACL) InBackground(cb callbacks.BackgroundCallback) Background {
 	return Background{background{cb: cb}, s.start}
 }

@@ -42,8 +42,8 @@ func (e CheckExists) UsingWatcher(w *callbacks.Watcher) CheckExists { e.watcher 
 // Watched sets a watch whose event goes to the listeners of the client.
 func (e CheckExists) Watched() CheckExists { return e.UsingWatcher(e.env.DefaultWatcher) }
 
-// InBackground runs it in the background. cb gets its result, or the client's listeners if cb is nil. The
-// Stat of the event is nil if the node does not exist.
+// InBackground makes ForPath asynchronous: it returns once the operation is queued, and cb receives the result, or the
+// client's listeners if cb is nil. The Stat of the event is nil if the node does not exist.
 func (e CheckExists) InBackground(cb callbacks.BackgroundCallback) Background {
 	return Background{background{cb: cb}, e.start}
 }

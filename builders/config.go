@@ -31,7 +31,8 @@ func (g GetConfig) UsingWatcher(w *callbacks.Watcher) GetConfig { g.watcher = w;
 // Watched sets a watch whose event goes to the listeners of the client.
 func (g GetConfig) Watched() GetConfig { return g.UsingWatcher(g.env.DefaultWatcher) }
 
-// InBackground runs it in the background. cb gets its result, or the client's listeners if cb is nil.
+// InBackground makes ForEnsemble asynchronous: it returns once the operation is queued, and cb receives the result, or
+// the client's listeners if cb is nil.
 func (g GetConfig) InBackground(cb callbacks.BackgroundCallback) BackgroundEnsemble {
 	return BackgroundEnsemble{background{cb: cb}, g.start}
 }
@@ -86,7 +87,8 @@ func (r Reconfig) FromConfig(version int64) Reconfig { r.from = version; return 
 // before the callback is called.
 func (r Reconfig) StoringStatIn(stat *zk.Stat) Reconfig { r.stat = stat; return r }
 
-// InBackground runs it in the background. cb gets its result, or the client's listeners if cb is nil.
+// InBackground makes ForEnsemble asynchronous: it returns once the operation is queued, and cb receives the result, or
+// the client's listeners if cb is nil.
 func (r Reconfig) InBackground(cb callbacks.BackgroundCallback) BackgroundEnsemble {
 	return BackgroundEnsemble{background{cb: cb}, r.start}
 }

@@ -166,7 +166,8 @@ func (c Create) Idempotent() Create { c.idempotent = true; return c }
 // the callback is called.
 func (c Create) StoringStatIn(stat *zk.Stat) Create { c.stat = stat; return c }
 
-// InBackground runs the create in the background. cb gets its result, or the client's listeners if cb is nil.
+// InBackground makes ForPath asynchronous: it returns once the operation is queued, and cb receives the result, or the
+// client's listeners if cb is nil.
 func (c Create) InBackground(cb callbacks.BackgroundCallback) BackgroundData {
 	return BackgroundData{background{cb: cb}, c.start}
 }

@@ -41,7 +41,8 @@ func (d Delete) Quietly() Delete { d.quiet = true; return d }
 // Idempotent is another word for Quietly, as in Java.
 func (d Delete) Idempotent() Delete { return d.Quietly() }
 
-// InBackground runs the delete in the background. cb gets its result, or the client's listeners if cb is nil.
+// InBackground makes ForPath asynchronous: it returns once the operation is queued, and cb receives the result, or the
+// client's listeners if cb is nil.
 func (d Delete) InBackground(cb callbacks.BackgroundCallback) Background {
 	return Background{background{cb: cb}, d.start}
 }

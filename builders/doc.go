@@ -1,5 +1,5 @@
-// Package builders has the fluent operations of a client: one file and one type for each verb, with Java Curator's
-// words for the steps.
+// Package builders provides the client's fluent operations, one type for each verb of ZooKeeper, with Java Curator's
+// names for the steps.
 //
 // A builder is a value. Every step returns a changed copy, so a builder may be kept, branched and shared between
 // goroutines; nothing happens before its last step, ForPath, which takes the context. InBackground changes the type:
@@ -18,7 +18,7 @@
 //
 // # Data
 //
-// nil stands for the default data of the client, by default the address of this host as in Java; an empty slice is an
+// nil means the default data of the client, by default the address of this host as in Java; an empty slice is an
 // empty node. Slices that were given must not be changed before the operation has ended.
 //
 // # Errors

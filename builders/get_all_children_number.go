@@ -11,7 +11,8 @@ import (
 // newer. In Java: ZooKeeper.getAllChildrenNumber.
 type GetAllChildrenNumber struct{ env *environment }
 
-// InBackground runs it in the background. cb gets its result, in Event.Count, or the client's listeners if cb is nil.
+// InBackground makes ForPath asynchronous: it returns once the operation is queued, and cb receives the result in
+// Event.Count, or the client's listeners if cb is nil.
 func (g GetAllChildrenNumber) InBackground(cb callbacks.BackgroundCallback) Background {
 	return Background{background{cb: cb}, g.start}
 }

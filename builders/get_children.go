@@ -27,7 +27,8 @@ func (g GetChildren) UsingWatcher(w *callbacks.Watcher) GetChildren { g.watcher 
 // Watched sets a watch whose event goes to the listeners of the client.
 func (g GetChildren) Watched() GetChildren { return g.UsingWatcher(g.env.DefaultWatcher) }
 
-// InBackground runs it in the background. cb gets its result, or the client's listeners if cb is nil.
+// InBackground makes ForPath asynchronous: it returns once the operation is queued, and cb receives the result, or the
+// client's listeners if cb is nil.
 func (g GetChildren) InBackground(cb callbacks.BackgroundCallback) Background {
 	return Background{background{cb: cb}, g.start}
 }

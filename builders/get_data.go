@@ -35,7 +35,8 @@ func (g GetData) UsingWatcher(w *callbacks.Watcher) GetData { g.watcher = w; ret
 // Watched sets a watch whose event goes to the listeners of the client.
 func (g GetData) Watched() GetData { return g.UsingWatcher(g.env.DefaultWatcher) }
 
-// InBackground runs it in the background. cb gets its result, or the client's listeners if cb is nil.
+// InBackground makes ForPath asynchronous: it returns once the operation is queued, and cb receives the result, or the
+// client's listeners if cb is nil.
 func (g GetData) InBackground(cb callbacks.BackgroundCallback) Background {
 	return Background{background{cb: cb}, g.start}
 }

@@ -12,8 +12,8 @@ import (
 // 3.6 or newer. In Java: ZooKeeper.getEphemerals.
 type GetEphemerals struct{ env *environment }
 
-// InBackground runs it in the background. cb gets its result, in Event.Children, or the client's listeners if cb is
-// nil.
+// InBackground makes ForPath asynchronous: it returns once the operation is queued, and cb receives the result in
+// Event.Children, or the client's listeners if cb is nil.
 func (g GetEphemerals) InBackground(cb callbacks.BackgroundCallback) Background {
 	return Background{background{cb: cb}, g.start}
 }

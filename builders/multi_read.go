@@ -29,7 +29,8 @@ func (m MultiRead) Decompressed() MultiRead { m.decompress = on; return m }
 // Undecompressed works as in [GetData].
 func (m MultiRead) Undecompressed() MultiRead { m.decompress = off; return m }
 
-// InBackground runs the reads in the background. cb gets the results, or the client's listeners if cb is nil.
+// InBackground makes ForReads asynchronous: it returns once the operation is queued, and cb receives the results, or
+// the client's listeners if cb is nil.
 func (m MultiRead) InBackground(cb callbacks.BackgroundCallback) BackgroundMultiRead {
 	return BackgroundMultiRead{background{cb: cb}, m.start}
 }

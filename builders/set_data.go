@@ -35,7 +35,8 @@ func (s SetData) Uncompressed() SetData { s.compress = off; return s }
 // lost answer.
 func (s SetData) Idempotent() SetData { s.idempotent = true; return s }
 
-// InBackground runs it in the background. cb gets its result, or the client's listeners if cb is nil.
+// InBackground makes ForPath asynchronous: it returns once the operation is queued, and cb receives the result, or the
+// client's listeners if cb is nil.
 func (s SetData) InBackground(cb callbacks.BackgroundCallback) BackgroundData {
 	return BackgroundData{background{cb: cb}, s.start}
 }

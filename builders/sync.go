@@ -10,7 +10,8 @@ import (
 // Sync builds a sync; it is a value like [Create]. In Java: SyncBuilder, which has only the background.
 type Sync struct{ env *environment }
 
-// InBackground runs it in the background. cb gets its result, or the client's listeners if cb is nil.
+// InBackground makes ForPath asynchronous: it returns once the operation is queued, and cb receives the result, or the
+// client's listeners if cb is nil.
 func (s Sync) InBackground(cb callbacks.BackgroundCallback) Background {
 	return Background{background{cb: cb}, s.start}
 }

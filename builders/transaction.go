@@ -25,7 +25,8 @@ type Transaction struct {
 // created.
 func (t Transaction) StoringZxidIn(zxid *int64) Transaction { t.zxid = zxid; return t }
 
-// InBackground runs the transaction in the background. cb gets the results, or the client's listeners if cb is nil.
+// InBackground makes ForOperations asynchronous: it returns once the operation is queued, and cb receives the results,
+// or the client's listeners if cb is nil.
 func (t Transaction) InBackground(cb callbacks.BackgroundCallback) BackgroundTransaction {
 	return BackgroundTransaction{background{cb: cb}, t.start}
 }

@@ -64,7 +64,8 @@ func (a AddWatch) UsingWatcher(w *callbacks.Watcher) AddWatch { a.watcher = w; r
 // Watched sends the events to the listeners of the client.
 func (a AddWatch) Watched() AddWatch { return a.UsingWatcher(a.env.DefaultWatcher) }
 
-// InBackground runs it in the background. cb gets its result, or the client's listeners if cb is nil.
+// InBackground makes ForPath asynchronous: it returns once the operation is queued, and cb receives the result, or the
+// client's listeners if cb is nil.
 func (a AddWatch) InBackground(cb callbacks.BackgroundCallback) Background {
 	return Background{background{cb: cb}, a.start}
 }
@@ -146,7 +147,8 @@ func (r RemoveWatches) Locally() RemoveWatches { r.locally = true; return r }
 // Quietly succeeds if there is no such watch.
 func (r RemoveWatches) Quietly() RemoveWatches { r.quiet = true; return r }
 
-// InBackground runs it in the background. cb gets its result, or the client's listeners if cb is nil.
+// InBackground makes ForPath asynchronous: it returns once the operation is queued, and cb receives the result, or the
+// client's listeners if cb is nil.
 func (r RemoveWatches) InBackground(cb callbacks.BackgroundCallback) Background {
 	return Background{background{cb: cb}, r.start}
 }

@@ -1,5 +1,5 @@
-// Package callbacks has the callbacks of the framework: for the results of background operations, for the events of
-// watches, and the listeners.
+// Package callbacks defines the functions that a client calls back: results of background operations, watch events, and
+// listeners.
 //
 // # Where callbacks run
 //

@@ -20,7 +20,7 @@ var (
 	// ErrStarted is returned by a second Start. The ErrStarted of a recipe matches it.
 	ErrStarted = errtext.ErrStarted
 	// ErrView is returned by Start and Close of a view: its client is started and closed instead.
-	ErrView = errors.New("curator: a view has no life of its own")
+	ErrView = errors.New("curator: cannot start or close a view; use its client")
 	// ErrCloseTimeout is returned by Close when a callback is still running after the time for closing.
 	ErrCloseTimeout = errors.New("curator: callbacks are still running")
 	// ErrSessionLost is the cause of the end of a [Session]'s context.
@@ -41,7 +41,7 @@ var (
 	// ErrCertificateNotSent is wrapped by the error of a connection that failed when a server asked for a certificate and
 	// did not get the client's: see [WithRequiredClientCertificate].
 	ErrCertificateNotSent = errors.New("the client's certificate is not sent")
-	// ErrBadArguments is wrapped by errors about options and arguments that make no sense.
+	// ErrBadArguments is wrapped by errors about invalid options and arguments.
 	ErrBadArguments = builders.ErrBadArguments
 )
 

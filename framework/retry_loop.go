@@ -65,9 +65,9 @@ func (c *Client) sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// CallInSession calls fn, which must run from beginning to end in one session. The context of fn ends when the session
-// is lost. If the session was lost while fn ran, CallInSession calls fn again in the next session if again is set,
-// and returns [ErrSessionFailed] otherwise. In Java: SessionFailRetryLoop.callWithRetry.
+// CallInSession runs fn within a single session. The context of fn ends when the session is lost. If the session was
+// lost while fn ran, CallInSession calls fn again in the next session if again is set, and returns [ErrSessionFailed]
+// otherwise. In Java: SessionFailRetryLoop.callWithRetry.
 func (c *Client) CallInSession(ctx context.Context, again bool, fn func(ctx context.Context) error) error {
 	for {
 		if err := c.BlockUntilConnected(ctx); err != nil {

@@ -9,7 +9,7 @@ func (nTimes) Prompt() bool       { return true }
 func (untilElapsed) Prompt() bool { return true }
 func (forever) Prompt() bool      { return true }
 
-// Prompt reports whether the policy inside is.
+// Prompt reports whether the wrapped policy is prompt, so that it may run on any goroutine.
 func (s sessionFailed) Prompt() bool {
 	p, ok := s.policy.(prompter)
 	return ok && p.Prompt()

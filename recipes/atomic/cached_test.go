@@ -76,7 +76,7 @@ func TestCachedNumberOthersAreFasterIsAnError(t *testing.T) {
 		var err error
 		s.overtaken(func() { r, err = ids.Next(s.ctx) })
 		s.wantErr(err, atomic.ErrConflict)
-		if want := "atomic: next number of " + counterPath + ": others were faster at each try"; err.Error() != want {
+		if want := "atomic: next number of " + counterPath + ": lost every race with other writers"; err.Error() != want {
 			s.Errorf("got %q, want %q", err, want)
 		}
 		if r.Stats.OptimisticTries != 1 || r.Succeeded || r.Pre != 0 || r.Post != 0 {

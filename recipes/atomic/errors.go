@@ -12,9 +12,9 @@ var (
 	// was lost, and what the node has become proves neither. The [Result] beside the error has the value before the
 	// change and the value that the change would have left. It matches framework.ErrUncertain.
 	ErrUncertain = errtext.Special(framework.ErrUncertain, "atomic: outcome not known")
-	// ErrConflict is wrapped by the error of a [CachedAtomicNumber] that has no number because others were faster at each
-	// try to take a block. Nothing is taken.
-	ErrConflict = errors.New("atomic: others were faster at each try")
+	// ErrConflict is wrapped by the error of a [CachedAtomicNumber] that has no number because other writers were faster
+	// at each try to take a block. Nothing is taken.
+	ErrConflict = errors.New("atomic: lost every race with other writers")
 	// ErrCorrupt is wrapped by the error about a node that has no number: too few bytes, or a text. ForceSet repairs it.
 	// In Java: RuntimeException.
 	ErrCorrupt = errors.New("atomic: corrupt number")

@@ -92,7 +92,7 @@ func NewLeaderLatch(client *framework.Client, path string, opts ...LatchOption) 
 // Start starts to take part. It does not wait for a connection. If the latch cannot take part, for example without
 // permission, the client's unhandled-error listeners get the error and the latch tries again, after pauses that grow
 // from 1 s to 5 s. They also get the error of a leader that cannot read its own node, unless it lacks the permission;
-// it leads on. Start fails with [ErrStarted] the second time, with [ErrClosed] after Close, and with
+// the latch keeps its leadership. Start fails with [ErrStarted] the second time, with [ErrClosed] after Close, and with
 // [framework.ErrClosed] when the client is closed.
 func (l *LeaderLatch) Start() error {
 	l.mu.Lock()

@@ -109,8 +109,9 @@ func (b Builder[T]) OnError(fn func(ctx context.Context, err error)) Builder[T] 
 	return b
 }
 
-// DeadLetterPath sets the path below which unreadable items are moved, with their names. That path is a queue, too.
-// Without one an unreadable item stays in the queue, and is tried again after a while. OnError gets its bytes once.
+// DeadLetterPath sets the path below which undecodable items are moved, with their names. That path is a queue, too.
+// Without it an undecodable item stays in the queue and is retried with growing pauses; OnError is called once, with
+// its bytes.
 func (b Builder[T]) DeadLetterPath(path string) Builder[T] { b.paths.DeadLetters = path; return b }
 
 // check records an invalid argument, to be returned at the end of the building.

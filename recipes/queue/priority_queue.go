@@ -9,9 +9,9 @@ import (
 )
 
 // DistributedPriorityQueue is a queue of items that are consumed by priority, the lowest number first. Items with the
-// same priority are consumed in the order in which they were put. An item that is put while others are being consumed
-// comes before the rest of them, at the latest after the number of items that is the argument of BuildPriorityQueue. In
-// Java: DistributedPriorityQueue.
+// same priority are consumed in the order in which they were put. A more urgent item overtakes the items that
+// were already fetched, after at most minItemsBeforeRefresh of them: see BuildPriorityQueue. In Java:
+// DistributedPriorityQueue.
 type DistributedPriorityQueue[T any] struct{ *queue[T] }
 
 // Put works like [DistributedQueue.Put]. A priority must fit in 32 bits.

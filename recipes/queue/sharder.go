@@ -78,8 +78,8 @@ type sharderOption func(*sharderOptions)
 
 func (o sharderOption) applySharder(s *sharderOptions) { o(s) }
 
-// WithNewQueueThreshold sets the number of nodes at which a queue is full. It stays full until it has half of them. The
-// default is 10,000. In Java: newQueueThreshold.
+// WithNewQueueThreshold sets the number of znodes at which a shard counts as full. It counts as full until it has
+// drained to half that number. The default is 10,000. In Java: newQueueThreshold.
 func WithNewQueueThreshold(n int) SharderOption {
 	return sharderOption(func(o *sharderOptions) {
 		o.threshold = n
