@@ -131,7 +131,7 @@ man: ## write the manual pages of the command curator, which make test compares 
 .PHONY: pictures
 pictures: ## draw the pictures of the documentation from real runs; needs Debian's package prometheus
 	./scripts/install.sh
-	$(GO) run ./docs/pictures quickstart
+	$(GO) run ./docs/pictures tour
 	$(GO) run ./docs/pictures demo
 	$(GO) run ./docs/pictures dashboard
 

@@ -28,7 +28,7 @@ import (
 // example.
 func TestSnippetsAreCompiled(t *testing.T) {
 	var compiled strings.Builder
-	for _, name := range glob(t, "snippets*_test.go", "../examples/clientgo/*.go", "../examples/start/*.go",
+	for _, name := range glob(t, "snippets*_test.go", "../examples/clientgo/*.go", "../examples/quickstart/*.go",
 		"../examples/pipeline/*.go") {
 		compiled.WriteString(normalized(readPage(t, name)))
 	}

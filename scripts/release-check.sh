@@ -63,7 +63,7 @@ export GOPROXY="file://$work/proxy,file://$cached,$proxied" GOMODCACHE=$work/cac
 
 say "the examples, the command, the resolver and Kerberos build in modules outside of the repository"
 mkdir "$work/programs"
-cp -r examples/{start,quickstart,workqueue,config} "$work/programs"
+cp -r examples/{quickstart,tour,workqueue,config} "$work/programs"
 cp go.sum "$work/programs"
 cp -r cmd/curator examples/pipeline discovery/grpcresolver sasl/kerberos "$work"
 # The tests use internal packages.
@@ -85,9 +85,9 @@ for dir in "$work"/{programs,curator,pipeline,grpcresolver,kerberos}; do
 	[[ $used == "$module $version" ]] || fail "the examples use $used"
 done
 
-say "the command and the first program run"
+say "the command and the tour run"
 "$work/bin/curator" version
-"$work/bin/quickstart" >"$work/output" || { cat "$work/output" && fail "the first program fails"; }
+"$work/bin/tour" >"$work/output" || { cat "$work/output" && fail "the tour fails"; }
 
 # As a user installs them, and with nothing but what is served here and what the steps above have loaded. Without a go.sum
 # the sums would come from the network.

@@ -1,7 +1,7 @@
 // Command pictures draws the pictures of the documentation from real runs, as SVG files in docs. It runs in the root of
 // the repository:
 //
-//	go run ./docs/pictures quickstart   # docs/quickstart.svg: the terminal of examples/quickstart
+//	go run ./docs/pictures tour   # docs/tour.svg: the terminal of examples/tour
 //	go run ./docs/pictures demo         # docs/demo.svg: two terminals, one with curator demo
 //	go run ./docs/pictures dashboard    # docs/grafana/dashboard.svg: panels of docs/grafana/curator.json
 //
@@ -31,26 +31,26 @@ func main() {
 func run(ctx context.Context, args []string) error {
 	if len(args) == 1 {
 		switch args[0] {
-		case "quickstart":
-			return quickstart(ctx)
+		case "tour":
+			return tour(ctx)
 		case "demo":
 			return demo(ctx)
 		case "dashboard":
 			return dashboard(ctx)
 		}
 	}
-	return errors.New("usage: go run ./docs/pictures quickstart|demo|dashboard")
+	return errors.New("usage: go run ./docs/pictures tour|demo|dashboard")
 }
 
-// quickstart runs the first program, and draws what it printed.
-func quickstart(ctx context.Context) error {
-	program := exec.CommandContext(ctx, "go", "run", "./examples/quickstart")
+// tour runs the tour, and draws what it printed.
+func tour(ctx context.Context) error {
+	program := exec.CommandContext(ctx, "go", "run", "./examples/tour")
 	program.Stderr = os.Stderr
 	output, err := program.Output()
 	if err != nil {
 		return fmt.Errorf("%v: %w", program, err)
 	}
 	var svg bytes.Buffer
-	drawTerminal(&svg, "go run ./examples/quickstart", string(output))
-	return os.WriteFile("docs/quickstart.svg", svg.Bytes(), 0o644)
+	drawTerminal(&svg, "go run ./examples/tour", string(output))
+	return os.WriteFile("docs/tour.svg", svg.Bytes(), 0o644)
 }

@@ -117,7 +117,7 @@ func drawLine(out io.Writer, x, y int, line []span) {
 
 var title = regexp.MustCompile(`^\d+\. `)
 
-// colored returns the spans of a line of the quickstart.
+// colored returns the spans of a line of the tour.
 func colored(line string) []span {
 	before, check, isCheck := strings.Cut(line, "ok ")
 	switch {

@@ -32,7 +32,7 @@ func openStage(ctx context.Context, srv *server, out *report) (*stage, error) {
 	root, err := keeper.Create().
 		CreatingParentsIfNeeded().
 		WithMode(builders.PersistentSequential).
-		ForPath(ctx, "/quickstart/run-", nil)
+		ForPath(ctx, "/tour/run-", nil)
 	if err != nil {
 		return nil, errors.Join(err, keeper.Close())
 	}
