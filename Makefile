@@ -123,11 +123,6 @@ fmt: $(GOLANGCI_LINT) ## format the code
 release-check: ## check that HEAD can be released as VERSION=v0.1.0, and build the examples against it; publishes nothing
 	GO="$(GO)" ./scripts/release-check.sh $(VERSION)
 
-.PHONY: man
-man: ## write the manual pages of the command curator, which make test compares with the program
-	rm -f cmd/curator/man/*.1
-	$(GO) run ./cmd/curator man cmd/curator/man
-
 .PHONY: pictures
 pictures: ## draw the pictures of the documentation from real runs; needs Debian's package prometheus
 	./scripts/install.sh
