@@ -3,8 +3,8 @@
 //	go run ./bench                        # everything, half an hour
 //	go run ./bench -only 'null'           # the rows whose name and server match
 //	go run ./bench -rounds 9 -chunk 2s    # longer, steadier
-//	go run ./bench -connect host:2181     # with a server of yours in place of one of its own
-//	go run ./bench -out docs/performance.md # and docs/performance.svg, the picture beside it
+//	go run ./bench -connect host:2181     # on your own server, instead of one that it starts
+//	go run ./bench -out docs/performance-tables.md # and docs/performance-tables.svg
 //
 // # How it measures
 //

@@ -129,11 +129,11 @@ func elements(t *testing.T, svg string) (texts, dots []string) {
 	}
 }
 
-var update = flag.Bool("update", false, "draw the picture of docs/performance.md from its tables")
+var update = flag.Bool("update", false, "draw the picture of docs/performance-tables.md from its tables")
 
 // TestPictureOfPerformanceShowsTables checks that the page and its picture have the same figures.
 func TestPictureOfPerformanceShowsTables(t *testing.T) {
-	const page = "../docs/performance.md"
+	const page = "../docs/performance-tables.md"
 	text, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)

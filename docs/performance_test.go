@@ -10,7 +10,7 @@ func TestHandoverHasFiguresOfPerformance(t *testing.T) {
 	t.Parallel()
 	const work = "mutex hand-over, a long line"
 	rows := make(map[string][]string) // by their third and fourth column
-	for line := range strings.Lines(readPage(t, "performance.md")) {
+	for line := range strings.Lines(readPage(t, "performance-tables.md")) {
 		columns := strings.Split(strings.TrimSpace(line), " | ")
 		if columns[0] == "| "+work {
 			rows[columns[2]+", "+columns[3]] = columns
