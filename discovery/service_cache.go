@@ -1,6 +1,7 @@
 package discovery
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -415,13 +416,14 @@ func (c *ServiceCache[T]) nodeOf(ev cache.Event) *cache.ChildData {
 	return node
 }
 
-// isSameState reports whether two reads of one path show one state: after a lost connection the cache looks at all
-// nodes again. A node that is not there is nil.
+// isSameState reports whether two reads of one path show one state: after a lost connection the cache reads all nodes
+// again. A node that does not exist is nil. A server that was restored from a backup gives its transaction ids a second
+// time.
 func isSameState(a, b *cache.ChildData) bool {
 	if a == nil || b == nil {
 		return a == b
 	}
-	return a.Stat.Mzxid == b.Stat.Mzxid
+	return a.Stat.Mzxid == b.Stat.Mzxid && bytes.Equal(a.Data, b.Data)
 }
 
 // entryOf returns the entry of a node, which is known in most cases.

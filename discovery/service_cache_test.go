@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -17,6 +18,7 @@ import (
 	"github.com/gocurator/curator/discovery"
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/testenv"
+	"github.com/gocurator/curator/internal/testenv/testclient"
 )
 
 // cacheOf returns a started cache of the service "orders".
@@ -416,6 +418,45 @@ func TestCacheReportsANodeThatIsNoInstance(t *testing.T) {
 		s.must(s.reader.Close())
 		if len(unhandled) > 0 {
 			t.Errorf("reported: %v", <-unhandled)
+		}
+	})
+}
+
+// A server restored from a backup gives its transaction ids a second time: another instance comes with a known one.
+func TestCacheOfServerRestoredFromBackupHasNewInstance(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx := testenv.Context(t)
+		must := func(err error) { testclient.Must(t, err) }
+		server := curatortest.NewServerT(t, curatortest.WithoutPort())
+		connect := func() *framework.Client {
+			return testclient.Connect(t, server.ConnectString(), framework.WithDialer(server.DialContext))
+		}
+		write := func(address string) {
+			<-time.After(time.Second)
+			c := connect()
+			data := fmt.Sprintf(`{"name":"orders","id":"x","address":%q,"port":1,"serviceType":"PERMANENT",`+
+				`"registrationTimeUTC":1}`, address)
+			_, err := c.Create().OrSetData().CreatingParentsIfNeeded().ForPath(ctx, base+"/orders/x", []byte(data))
+			must(err)
+			must(c.Close())
+		}
+		write("10.0.0.1")
+		client := connect()
+		backup := server.Snapshot()
+		write("10.0.0.2")
+		d := discovery.New[string](client, base)
+		must(d.Start())
+		defer d.Close(ctx)
+		c := d.Cache("orders")
+		must(c.Start(ctx))
+		allow := server.Faults().RefuseConnects()
+		server.Restore(backup)
+		allow()
+		write("10.0.0.3")
+		<-time.After(time.Minute) // the client is in a new session
+		must(c.Sync(ctx))
+		if got := c.Instances(); len(got) != 1 || got[0].Address != "10.0.0.3" {
+			t.Errorf("got %+v", got)
 		}
 	})
 }

@@ -93,11 +93,17 @@ func (e *engine) applyCheck(r read, res callbacks.ReadResult) {
 	switch {
 	case res.Err != nil:
 		e.fail(n, check, res.Err)
-	case !n.live || n.czxid != stat.Czxid || n.mzxid != stat.Mzxid || cached == nil:
+	case !n.live || n.czxid != stat.Czxid || cached == nil || !isOneWrite(&cached.Stat, stat):
 		e.suspect(n, data, r.epoch)
 	default:
 		e.put(r, &ChildData{Path: n.path, Stat: *stat, Data: cached.Data}, false)
 	}
+}
+
+// isOneWrite reports whether the last write of a node is the same in two reads of it. A server that was restored from a
+// backup gives its transaction ids a second time, at another time.
+func isOneWrite(a, b *zk.Stat) bool {
+	return a.Mzxid == b.Mzxid && a.Mtime == b.Mtime && a.Version == b.Version
 }
 
 // put stores a node, sends an event if it was created or changed, and makes its children wanted if they may differ from
@@ -112,7 +118,7 @@ func (e *engine) put(r read, now *ChildData, changed bool) {
 		e.entries++
 		e.obs.Created(e.ctx)
 		e.notifyChange(Event{Type: NodeCreated, New: now})
-	case changed:
+	case changed, old != nil && !isOneWrite(&old.Stat, &now.Stat):
 		e.obs.Changed(e.ctx)
 		if old == nil { // a storage of the program has dropped it
 			old = &ChildData{Path: n.path}

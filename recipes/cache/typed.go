@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"bytes"
 	"context"
 	"iter"
 	"sync"
@@ -114,9 +115,11 @@ func (t *Typed[T]) decodedOf(node *ChildData) *decodedNode[T] {
 	return d
 }
 
-// isSameState reports whether two reads of one path show one state: after a lost connection the cache looks at all
-// nodes again.
-func isSameState(a, b *ChildData) bool { return a.Stat.Mzxid == b.Stat.Mzxid }
+// isSameState reports whether two reads of one path show one state: after a lost connection the cache reads all nodes
+// again. A server that was restored from a backup gives its transaction ids a second time.
+func isSameState(a, b *ChildData) bool {
+	return a.Stat.Mzxid == b.Stat.Mzxid && bytes.Equal(a.Data, b.Data)
+}
 
 // safeDecode calls Decode and returns a panic as an error.
 func (t *Typed[T]) safeDecode(node *ChildData) (value T, err error) {
