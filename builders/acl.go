@@ -77,7 +77,8 @@ func (s SetACL) InBackground(cb callbacks.BackgroundCallback) Background {
 
 // ForPath sets the ACL of the node and returns its new Stat. Errors: zk.ErrNoNode, zk.ErrBadVersion,
 // zk.ErrInvalidACL, zk.ErrNoAuth, framework.ErrUnimplemented if the client is fenced, and, when the retry policy has
-// given up, connection loss.
+// given up, connection loss. With a version, a retry after a lost answer spares a newer node, as that of a [SetData]
+// does.
 func (s SetACL) ForPath(ctx context.Context, path string) (*zk.Stat, error) {
 	o := &aclOp{}
 	if err := s.prepare(o, path); err != nil {
@@ -118,8 +119,19 @@ type aclOp struct {
 	into    *zk.Stat
 }
 
-// Begin sends the request.
-func (o *aclOp) Begin() { o.send(o.request, func() { o.op.Finish(o.op.Err()) }) }
+// Begin sends the request. After a try with a lost answer it looks first whether a node with a version is the same one.
+func (o *aclOp) Begin() {
+	if o.HasSteps() {
+		o.unlessNewer(o.exchange, o.full)
+		return
+	}
+	o.exchange()
+}
+
+// HasSteps reports whether an attempt after a lost answer may have several requests.
+func (o *aclOp) HasSteps() bool { return o.request.Op == jute.OpSetACL && o.request.Version != -1 }
+
+func (o *aclOp) exchange() { o.send(o.request, func() { o.op.Finish(o.op.Err()) }) }
 
 func (o *aclOp) store() {
 	if o.into != nil {

@@ -53,7 +53,7 @@ func (o *transactionOp) findFrom(i int) {
 			p.path = zkpath.Join(p.parent, o.op.Reply().Children[at])
 		case i == 0:
 			o.op.SetUncertain(false)
-			o.execute()
+			o.again()
 			return
 		}
 		o.findFrom(i + 1) // a missing one was deleted by others

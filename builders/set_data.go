@@ -44,6 +44,8 @@ func (s SetData) InBackground(cb callbacks.BackgroundCallback) BackgroundData {
 // ForPath sets the data of the node and returns its new Stat. data nil stands for the default data of the client, an
 // empty slice for no data. When ctx ends first, the error is that of ctx, with [ErrUncertain] if the data may be set.
 // Other errors: zk.ErrNoNode, zk.ErrBadVersion, zk.ErrNoAuth, and, when the retry policy has given up, connection loss.
+// With a version, a retry after a lost answer does not write to a node that is newer than all that the client had seen
+// of the server before: the error is [ErrUncertain], because the lost try may have written to the node before it.
 func (s SetData) ForPath(ctx context.Context, path string, data []byte) (*zk.Stat, error) {
 	if s.idempotent { // it may compare data when ctx has ended
 		data = clone(data)
@@ -88,14 +90,22 @@ var setDataOps sync.Pool
 // Recycle returns its memory to the pool.
 func (o *setDataOp) Recycle() { recycle(&setDataOps, o) }
 
-// Begin sets the data.
+// Begin sets the data. After a try with a lost answer it looks first whether a node with a version is the same one.
 func (o *setDataOp) Begin() {
-	repeatable := o.b.version == -1 || o.b.idempotent
-	o.write(jute.Request{Op: jute.OpSetData, Path: o.full, Data: o.data, Version: o.b.version}, repeatable, nil)
+	if o.b.version != -1 && o.op.Attempts() > 1 {
+		o.unlessNewer(o.set, o.full)
+		return
+	}
+	o.set()
 }
 
 // HasSteps reports whether an attempt after a lost answer may have several requests.
-func (o *setDataOp) HasSteps() bool { return o.b.idempotent }
+func (o *setDataOp) HasSteps() bool { return o.b.idempotent || o.b.version != -1 }
+
+func (o *setDataOp) set() {
+	repeatable := o.b.version == -1 || o.b.idempotent
+	o.write(jute.Request{Op: jute.OpSetData, Path: o.full, Data: o.data, Version: o.b.version}, repeatable, nil)
+}
 
 // Replied handles the answer to the setData.
 func (o *setDataOp) Replied() {

@@ -155,11 +155,33 @@ func (o *transactionOp) Begin() {
 		o.find()
 		return
 	}
+	o.again()
+}
+
+// again sends the transaction, after an attempt with a lost answer only if the nodes that have to have a version are
+// the same ones.
+func (o *transactionOp) again() {
+	if o.op.Attempts() > 1 {
+		o.executing = false
+		o.unlessNewer(o.execute, o.versioned()...)
+		return
+	}
 	o.execute()
 }
 
+// versioned returns the paths of the nodes that have to have a version.
+func (o *transactionOp) versioned() (paths []string) {
+	for i := range o.requests {
+		r := &o.requests[i]
+		if r.Version != -1 && (r.Op == jute.OpSetData || r.Op == jute.OpDelete || r.Op == jute.OpCheck) {
+			paths = append(paths, r.Path)
+		}
+	}
+	return paths
+}
+
 // HasSteps reports whether an attempt after a lost answer has several requests.
-func (o *transactionOp) HasSteps() bool { return len(o.protected) > 0 }
+func (o *transactionOp) HasSteps() bool { return len(o.protected) > 0 || len(o.versioned()) > 0 }
 
 func (o *transactionOp) execute() {
 	o.executing = true

@@ -317,6 +317,55 @@ func TestNumberOfNodeThatWasMadeAgainInOutage(t *testing.T) {
 	})
 }
 
+// A write is lost with its connection. When it is sent again there is another node, which has the same version. Receipts
+// show that the lost one was not applied, so that it is tried again with the new number.
+func TestNumberWriteSentAgainSparesNodeThatWasMadeAgain(t *testing.T) {
+	t.Parallel()
+	for name, opts := range map[string][]atomic.Option{
+		"without receipts": nil, "with receipts": {atomic.WithReceipts(receiptsPath)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inMemory(t, func(s *scene) {
+				n, other := s.long(opts...), s.otherLong()
+				defer n.Close() //nolint:errcheck // always nil
+				for range 3 {
+					_, err := n.Increment(s.ctx)
+					s.must(err)
+				}
+				suspended := testclient.AwaitState(s.ctx, s, s.client, framework.Suspended)
+				restore := s.place.Faults().RefuseConnects()
+				s.place.Faults().Add(curatortest.Rule{
+					Ops: []string{"setData", "multi"}, Path: counterPath, Count: 1, Action: curatortest.CutBefore,
+				})
+				done := make(chan struct{})
+				last := int64(300)
+				go func() {
+					defer close(done)
+					r, err := n.Increment(s.ctx)
+					if opts == nil {
+						s.wantErr(err, atomic.ErrUncertain)
+						return
+					}
+					last++
+					wantResult(s, r, err, applied(300, last))
+				}()
+				suspended()
+				s.delete()
+				for range 3 {
+					_, err := other.Add(s.ctx, 100)
+					s.must(err)
+				}
+				restore()
+				<-done
+				s.wantNumber(last)
+				r, err := n.Increment(s.ctx)
+				wantResult(s, r, err, applied(last, last+1))
+			})
+		})
+	}
+}
+
 // That what it remembers is old is no failure of the try that the policy allows.
 func TestNumberRememberedValueIsOldTriesAgainWithoutPolicy(t *testing.T) {
 	t.Parallel()
