@@ -179,6 +179,73 @@ func TestTrySetValueWithLostAnswerAndNewNodeOfNextVersionIsUncertain(t *testing.
 	})
 }
 
+// While the client is away another one deletes the node, and creates one of the same version: what that has written
+// stays, whether the write was begun before the outage and lost, or in it.
+func TestWriteOfAnOutageSparesNodeThatWasMadeAgain(t *testing.T) {
+	t.Parallel()
+	writes := map[string]func(s *scene, v *shared.SharedValue) (isApplied bool, err error){
+		"TrySetValue": func(s *scene, v *shared.SharedValue) (bool, error) {
+			return v.TrySetValue(s.ctx, v.VersionedValue(), []byte("1"))
+		},
+		"Modify": func(s *scene, _ *shared.SharedValue) (bool, error) {
+			n, err := shared.NewValue(s.client, path, codec.JSON[int]{}).Modify(s.ctx,
+				func(_ context.Context, n int) (int, error) { return n + 1, nil })
+			return n == 1, err
+		},
+	}
+	for name, tt := range map[string]struct {
+		write string
+		lost  bool
+	}{
+		"TrySetValue lost": {"TrySetValue", true}, "TrySetValue begun in it": {"TrySetValue", false},
+		"Modify lost": {"Modify", true}, "Modify begun in it": {"Modify", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inScene(t, func(s *scene) {
+				s.client = s.newClient(s.place, framework.WithRetryPolicy(retry.Forever(time.Millisecond)))
+				v := s.start(s.client, "0")
+				suspended := s.awaitState(framework.Suspended)
+				restore := s.place.Faults().RefuseConnects()
+				if tt.lost {
+					s.place.Faults().Add(curatortest.Rule{
+						Ops: []string{"setData"}, Action: curatortest.CutBefore, Count: 1,
+					})
+				} else {
+					s.place.Faults().CutAll()
+					suspended()
+				}
+				ended := make(chan error, 1)
+				go func() {
+					isApplied, err := writes[tt.write](s, v)
+					if isApplied {
+						s.Error("the value of an earlier node is changed")
+					}
+					ended <- err
+				}()
+				if tt.lost {
+					suspended()
+				}
+				s.remove()
+				s.write("100")
+				restore()
+				err := <-ended
+				if errors.Is(err, shared.ErrUncertain) != tt.lost || (err != nil) != tt.lost {
+					t.Errorf("the error is %v", err)
+				}
+				want := "100"
+				if tt.write == "Modify" && !tt.lost {
+					want = "101"
+				}
+				if data, _ := s.stored(); data != want {
+					t.Errorf("the node has %q", data)
+				}
+				s.await(v, want)
+			})
+		})
+	}
+}
+
 func TestSetValueWithLostAnswerIsUncertain(t *testing.T) {
 	t.Parallel()
 	inScene(t, func(s *scene) {
