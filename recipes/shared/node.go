@@ -69,7 +69,7 @@ func (n *node) create(ctx context.Context, data []byte) (r revision, err error) 
 // set sets the data of the node, whatever its version.
 func (n *node) set(ctx context.Context, data []byte) (revision, error) {
 	var stat *zk.Stat
-	lost, err := n.attempt(ctx, func(ctx context.Context) (err error) {
+	lost, err := n.attempt(ctx, func(ctx context.Context, _ bool) (err error) {
 		stat, err = n.client.SetData().Uncompressed().ForPath(ctx, n.path, data)
 		return err
 	})
@@ -82,7 +82,7 @@ func (n *node) set(ctx context.Context, data []byte) (revision, error) {
 // createOrSet sets the data of the node, and creates it if there is none.
 func (n *node) createOrSet(ctx context.Context, data []byte) (revision, error) {
 	r := revision{data: data}
-	lost, err := n.attempt(ctx, func(ctx context.Context) error {
+	lost, err := n.attempt(ctx, func(ctx context.Context, _ bool) error {
 		_, err := n.client.Create().OrSetData().CreatingParentContainersIfNeeded().Uncompressed().StoringStatIn(&r.stat).
 			ForPath(ctx, n.path, data)
 		return err
@@ -95,7 +95,8 @@ func (n *node) createOrSet(ctx context.Context, data []byte) (revision, error) {
 //
 // The client sends the write again after a lost answer. If that succeeds, the lost one was not applied, because they
 // have the same version. If the version is another one by then, the data decides: the write that came behind previous
-// is that of another client if its data is not ours. Otherwise nobody knows who has written it.
+// is that of another client if its data is not ours. Otherwise nobody knows who has written it. A node that was made
+// while the client was away has versions of its own: behind an outage it must be the same node, too.
 func (n *node) compareAndSet(
 	ctx context.Context, previous zk.Stat, data []byte,
 ) (now revision, swapped bool, err error) {
@@ -103,7 +104,13 @@ func (n *node) compareAndSet(
 		return now, false, ErrIllegalVersion
 	}
 	var stat *zk.Stat
-	lost, err := n.attempt(ctx, func(ctx context.Context) (err error) {
+	wasAway := !n.client.IsConnected()
+	lost, err := n.attempt(ctx, func(ctx context.Context, lost bool) (err error) {
+		if (lost || wasAway) && previous.Czxid != 0 {
+			if err := n.checkSame(ctx, previous.Czxid); err != nil {
+				return err
+			}
+		}
 		stat, err = n.client.SetData().WithVersion(previous.Version).Uncompressed().ForPath(ctx, n.path, data)
 		return err
 	})
@@ -125,10 +132,28 @@ func (n *node) compareAndSet(
 	return now, false, nil
 }
 
+// checkSame returns zk.ErrBadVersion if the node is not the one that czxid has created.
+func (n *node) checkSame(ctx context.Context, czxid int64) error {
+	var stat *zk.Stat
+	err := n.client.Sync().ForPath(ctx, n.path)
+	if err == nil {
+		stat, err = n.client.CheckExists().ForPath(ctx, n.path)
+	}
+	switch {
+	case err != nil:
+		return errtext.Join(err, framework.ErrNotSent) // of the write
+	case stat == nil:
+		return zk.ErrNoNode
+	case stat.Czxid != czxid:
+		return zk.ErrBadVersion
+	}
+	return nil
+}
+
 // compareAndCreate creates the node. If another client was faster, created is false. After a lost answer nobody knows
 // who has created the node that is there: ours may have been deleted since.
 func (n *node) compareAndCreate(ctx context.Context, data []byte) (now revision, created bool, err error) {
-	lost, err := n.attempt(ctx, func(ctx context.Context) (err error) {
+	lost, err := n.attempt(ctx, func(ctx context.Context, _ bool) (err error) {
 		now, err = n.create(ctx, data)
 		return err
 	})
@@ -143,9 +168,9 @@ func (n *node) compareAndCreate(ctx context.Context, data []byte) (now revision,
 }
 
 // attempt calls write by the retry policy of the client. lost reports whether one of its answers was lost.
-func (n *node) attempt(ctx context.Context, write func(ctx context.Context) error) (lost bool, err error) {
+func (n *node) attempt(ctx context.Context, write func(ctx context.Context, lost bool) error) (lost bool, err error) {
 	err = n.client.CallWithRetry(ctx, func(ctx context.Context) error {
-		err := write(ctx)
+		err := write(ctx, lost)
 		lost = lost || isLost(err)
 		return err
 	})
