@@ -45,6 +45,7 @@ type connection struct {
 	server      string          // server of the newest established connection
 	quorumUsers int             // number of unstopped calls of requireQuorum
 	session     *Session        // the newest session, which may have ended; nil before the first
+	isLonely    bool            // it began on a read-only server, and the others do not have it
 	earlier     []int64         // the ids of the last sessions before it
 	since       time.Time       // start of the wait for the next session
 	suspended   time.Duration   // the silence of the server when Suspended was published last
@@ -197,11 +198,15 @@ func (c *connection) refuse(why error) {
 func (c *connection) up(conn *wire.Conn, readOnly bool) {
 	c.refused, c.server = false, conn.Peer()
 	if id := conn.SessionID(); c.session == nil || c.session.id != id || c.session.ctx.Err() != nil {
-		if c.session != nil && c.state != Lost {
+		switch {
+		case c.session == nil || c.state == Lost:
+		case c.isLonely:
 			c.lose("only the read-only server had the session")
+		default:
+			c.lose("the server has granted another session")
 		}
 		c.noteEarlier()
-		c.session = newSession(id, c.checkClock)
+		c.session, c.isLonely = newSession(id, c.checkClock), readOnly
 	}
 	s := Connected
 	switch {
