@@ -6,6 +6,8 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/gocurator/curator/builders"
+	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/internal/testenv"
 )
 
 // lockedDown makes /top, where only an administrator may do anything, and below it /top/mine, where everybody
@@ -77,6 +79,32 @@ func TestParentsWithoutPermissionFail(t *testing.T) {
 			// The ACL of the parents may forbid what is to be put into them.
 			c := client.Create().CreatingParentsIfNeeded().WithACLAppliedToParents(zk.WorldACL(zk.PermRead)...)
 			wantErr(t, w.create(t, c, "/top/mine/a/b", nil).Err, zk.ErrNoAuth, "create", "/top/mine/a/b")
+		})
+	}
+}
+
+// Whatever makes parents makes none that the server would delete again, and asks for none: some servers hang up on it.
+func TestParentsOfClientWithoutContainersStay(t *testing.T) {
+	t.Parallel()
+	for _, w := range ways {
+		t.Run(string(w), func(t *testing.T) {
+			client, tr, proxy := setUpProxied(t, framework.WithoutContainerParents())
+			succeed(t, w.exists(t, client.CheckExists().CreatingParentContainersIfNeeded(), "/looked/at/n"))
+			if err := client.CreateContainers(testenv.Context(t), "/asked/for"); err != nil {
+				t.Error(err)
+			}
+			succeed(t, w.create(t, client.Create().CreatingParentContainersIfNeeded(), "/made/for/n", nil))
+			succeed(t, w.create(t, client.UsingNamespace("view").Create(), "/n", nil))
+			for _, p := range []string{"/looked/at", "/asked/for", "/made/for", "/view"} {
+				if !tr.exists(p) {
+					t.Errorf("%s is not made", p)
+				}
+			}
+			for _, entry := range proxy.Faults().Trace() {
+				if entry.Op == "createContainer" {
+					t.Errorf("a container is asked for: %s", entry.Path)
+				}
+			}
 		})
 	}
 }
