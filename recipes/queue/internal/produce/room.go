@@ -147,11 +147,11 @@ func (r *Room) awaitChange(ctx context.Context) error {
 		case ev := <-r.changed:
 			full := len(r.changed) == eventRoom-1 // what came then was dropped
 			switch {
+			case full:
+				r.unwatch() // its end may be among that
 			case ev.Type == zk.EventSession: // the watch stays
 			case r.oneShot, ev.Type == zk.EventNotWatching:
 				r.watcher = nil
-			case full:
-				r.unwatch() // the end of the watch may have been dropped
 			}
 			if full || ev.Type != zk.EventNodeCreated {
 				return nil
