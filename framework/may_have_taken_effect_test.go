@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -185,4 +186,26 @@ func TestMayHaveTakenEffectIsFalseForWhatIsCertain(t *testing.T) {
 			t.Errorf("it may have taken effect: %v", err)
 		}
 	}
+}
+
+// The answer to a write in CallWithRetry is lost, though it has taken effect. The last try was not sent.
+func TestMayHaveTakenEffectEarlierCallOfRetryLoopWasSent(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newOrderFixture(t, retry.NTimes(2, time.Second))
+		ctx := t.Context()
+		f.server.Faults().Add(curatortest.Rule{Ops: []string{"setData"}, Action: curatortest.CutAfter, Count: 1})
+		err := f.client.CallWithRetry(ctx, func(ctx context.Context) error {
+			_, err := f.client.SetData().ForPath(ctx, "/node", []byte("x"))
+			if err != nil {
+				f.server.Faults().RefuseConnects()
+				f.server.Faults().CutAll()
+			}
+			return err
+		})
+		node, _ := f.server.Node("/node")
+		if string(node.Data) != "x" || !framework.MayHaveTakenEffect(err) || errors.Is(err, framework.ErrNotSent) {
+			t.Errorf("the node has %q, the error is: %v", node.Data, err)
+		}
+	})
 }

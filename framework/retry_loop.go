@@ -31,11 +31,16 @@ func (c *Client) CallWithRetry(ctx context.Context, fn func(ctx context.Context)
 	}
 	policy := c.core.cfg.retryPolicy
 	inner := exec.WithSingleAttempt(ctx)
+	wasSent := false
 	for {
 		err := fn(inner)
 		if err == nil || !policy.Retryable(err) {
 			return err
 		}
+		if wasSent { // by an earlier call: the error of the last one must not deny it
+			err = errtext.Sent(err, ErrNotSent)
+		}
+		wasSent = wasSent || MayHaveTakenEffect(err)
 		pause := schedule.NextBackOff()
 		if pause == backoff.Stop {
 			return err
