@@ -57,3 +57,37 @@ func TestHangUpAtOneRequestLeavesTheOthers(t *testing.T) {
 		})
 	}
 }
+
+// A program writes a node in the background, again and again, and the servers hang up on each of these writes.
+func TestHangUpAtRepeatedBackgroundWriteLeavesTheOthers(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newOrderFixture(t, retry.Forever(5*time.Second))
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Minute)
+		defer cancel()
+		must(t, f.client.EnsurePath(ctx, "/bad"))
+		f.server.Faults().Add(curatortest.Rule{Ops: []string{"setData"}, Path: "/bad", Action: curatortest.CutBefore})
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			for f.client.SetData().InBackground(nil).ForPath(ctx, "/bad", nil) == nil && ctx.Err() == nil {
+				<-time.After(10 * time.Second)
+			}
+		}()
+		<-time.After(time.Second)
+		failed, served := 0, 0
+		for ; ctx.Err() == nil; <-time.After(time.Second) {
+			one, done := context.WithTimeout(ctx, time.Minute)
+			if _, err := f.client.SetData().ForPath(one, "/node", nil); err != nil {
+				failed++
+			} else {
+				served++
+			}
+			done()
+		}
+		<-ended
+		if failed > 3 {
+			t.Errorf("%d of %d writes of others have no answer after a minute", failed, failed+served)
+		}
+	})
+}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"slices"
 	"syscall"
 	"time"
@@ -27,9 +28,21 @@ const (
 	maxLeftOut  = 5 * time.Minute
 )
 
+// maxEnders bounds how many requests are known that end connections.
+const maxEnders = 100
+
+// ender is a request of the program, by kind and path, at which the servers end the connection. The program may send it
+// again and again.
+type ender struct {
+	op   jute.Op
+	path string
+}
+
 // hangUp says what is known of a kind of request at which servers may have ended connections since they answered one.
 type hangUp struct {
 	connections int       // in a row, with such a request in flight
+	path        string    // of the first request at which one ended with nothing else in flight
+	isOfMany    bool      // and one at a request of another path
 	unsentUntil time.Time // no request of the kind is sent before; zero if the servers may know it
 	err         error     // the error of such a request
 }
@@ -52,9 +65,10 @@ func isHangUp(err error) bool {
 		errors.Is(err, syscall.EPIPE)
 }
 
-// hungUp records that a server has ended a connection with a request of this kind in flight, alone or beside others. It
-// returns what is known of the kind, and whether it has just become one that the servers lack.
-func (h *Hosts) hungUp(op jute.Op, alone bool, why error) (u hangUp, isNew bool) {
+// hungUp records that a server has ended a connection with a request of this kind in flight, alone or beside others;
+// path is that of a request that was alone. It returns what is known of the kind, and whether it has just become one that
+// the servers lack.
+func (h *Hosts) hungUp(op jute.Op, alone bool, path string, why error) (u hangUp, isNew bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	k := h.hangUps[op]
@@ -63,13 +77,22 @@ func (h *Hosts) hungUp(op jute.Op, alone bool, why error) (u hangUp, isNew bool)
 		h.setHangUp(op, k)
 	}
 	k.connections++
-	limit := fewHangUps
+	switch {
+	case !alone:
+	case k.path == "":
+		k.path = path
+	case k.path != path:
+		k.isOfMany = true
+	}
+	limit, ofRequest := fewHangUps, !isOptional(op)
 	if h.answers[op] {
 		limit = manyHangUps
+		// A create without its kind fails, or makes another node. The servers know the kind: rather they refuse one node.
+		ofRequest = ofRequest || !k.isOfMany && (op == jute.OpCreateContainer || op == jute.OpCreateTTL)
 	}
 	switch {
 	case k.connections < limit, !alone:
-	case isOptional(op):
+	case !ofRequest:
 		isNew = k.unsentUntil.IsZero()
 		k.unsentUntil = time.Now().Add(min(minLeftOut<<min(k.connections-limit, maxDoubling), maxLeftOut))
 		k.err = fmt.Errorf("%w: the servers have ended %d connections in a row at a request of the kind %s, the last %w",
@@ -174,24 +197,66 @@ func (l *link) goesAlone(r *Request) bool {
 	return r.hangUps >= fewUnclear || l.c.hosts.goesAlone(r.Op)
 }
 
+// noteEnder records that servers have ended many connections at r. A transaction has no path, and is not known again.
+func (h *Hosts) noteEnder(r *Request) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	maps.DeleteFunc(h.enders, func(_ ender, at time.Time) bool { return time.Since(at) >= maxLeftOut })
+	if r.Path == "" || len(h.enders) >= maxEnders {
+		return
+	}
+	if h.enders == nil {
+		h.enders = make(map[ender]time.Time)
+	}
+	h.enders[ender{r.Op, r.Path}] = time.Now()
+	h.anyEnder.Store(true)
+}
+
+// forgetEnder records that r has an answer.
+func (h *Hosts) forgetEnder(r *Request) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.enders, ender{r.Op, r.Path})
+	h.anyEnder.Store(len(h.enders) > 0)
+}
+
+// isEnder reports whether servers have ended many connections at a request like r, a short time ago.
+func (h *Hosts) isEnder(r *Request) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	at, ok := h.enders[ender{r.Op, r.Path}]
+	return ok && time.Since(at) < maxLeftOut
+}
+
+// forgetHangUps forgets what is known of the servers. mu is held.
+func (h *Hosts) forgetHangUps() {
+	h.hangUps, h.answers, h.repeats, h.enders = nil, nil, 0, nil
+	h.anyHangUp.Store(false)
+	h.anyEnder.Store(false)
+}
+
 // suspects counts the hang-up for each request in flight, and returns their kinds. alone reports whether there is one
-// request. mu is held.
-func (l *link) suspects() (kinds []jute.Op, alone bool) {
+// request, and path is its path. Heartbeats are no suspects: they go beside any request, and have been answered. mu is held.
+func (l *link) suspects() (kinds []jute.Op, alone bool, path string) {
 	requests := 0
 	for i := range l.flight.len() {
 		r := l.flight.at(i)
-		if r.replaced {
+		if _, isHeartbeat := r.Handler.(heartbeat); r.replaced || isHeartbeat {
 			continue
 		}
 		requests++
+		path = r.Path
 		if r.hangUps < manyHangUps {
 			r.hangUps++
+		}
+		if r.EndsConnections() {
+			l.c.hosts.noteEnder(r)
 		}
 		if !slices.Contains(kinds, r.Op) {
 			kinds = append(kinds, r.Op)
 		}
 	}
-	return kinds, requests == 1
+	return kinds, requests == 1, path
 }
 
 // noteHangUp records at which kinds of requests the server may have ended the connection, if it did. If that was before
@@ -207,11 +272,11 @@ func (l *link) noteHangUp() {
 		return
 	}
 	c.mu.Lock()
-	kinds, alone := []jute.Op{l.watchesOp}, true
+	kinds, alone, path := []jute.Op{l.watchesOp}, true, ""
 	switch {
 	case l.settingWatches == 0:
-		kinds, alone = l.suspects()
-	case l.flight.len() > 0:
+		kinds, alone, path = l.suspects()
+	case l.flight.len() > l.heartbeats:
 		c.mu.Unlock()
 		c.hosts.suspect(l.watchesOp)
 		return
@@ -221,7 +286,7 @@ func (l *link) noteHangUp() {
 		if !alone && !isOptional(op) { // the request goes alone next, and not its kind
 			continue
 		}
-		u, isNew := c.hosts.hungUp(op, alone, why)
+		u, isNew := c.hosts.hungUp(op, alone, path, why)
 		if isNew {
 			c.cfg.Logger.LogAttrs(c.ctx, slog.LevelWarn, "a kind of request ends the connections",
 				slog.String("kind", op.String()), slog.Int("connections", u.connections), slog.Any("error", why))

@@ -81,6 +81,8 @@ type Hosts struct {
 	anyHangUp  atomic.Bool              // hangUps is not empty
 	answers    map[jute.Op]bool         // the optional kinds of requests that a server has answered; may be nil
 	repeats    int                      // number of connections in a row, above a few, that ended at the same other kind
+	enders     map[ender]time.Time      // when a request with this kind and path had ended many; may be nil
+	anyEnder   atomic.Bool              // enders is not empty
 }
 
 // proof is an established connection that may show that its server is well.
@@ -99,7 +101,7 @@ func (h *Hosts) review() {
 	h.proof = nil
 	switch {
 	case time.Since(p.since) >= lasting:
-		h.flaps = 0
+		h.flaps, h.repeats = 0, 0
 	case p.conn.lastAnswer.Load() > p.answerBefore:
 		h.flaps++
 	default: // without an answer it counts as a failure
@@ -115,6 +117,9 @@ func (h *Hosts) update(servers []string) {
 	defer h.mu.Unlock()
 	if len(servers) == 0 || slices.Equal(sorted(servers), sorted(h.servers)) {
 		return
+	}
+	if !slices.ContainsFunc(h.servers, func(s string) bool { return slices.Contains(servers, s) }) {
+		h.forgetHangUps() // they are of others
 	}
 	h.servers = slices.Clone(servers)
 	rand.Shuffle(len(servers), func(i, j int) { h.servers[i], h.servers[j] = h.servers[j], h.servers[i] })

@@ -433,6 +433,9 @@ func (l *link) popFlight() {
 	r := l.flight.pop()
 	if !r.replaced {
 		l.c.hosts.answered(r.Op)
+		if r.EndsConnections() {
+			l.c.hosts.forgetEnder(r)
+		}
 		r.hangUps = 0
 	}
 	now := l.frames.readAt

@@ -30,6 +30,9 @@ func (l *link) submit(r *Request) {
 	if concernsWatches(r) {
 		l.c.watches.submitted(r, r.serverPath(l.c))
 	}
+	if r.hangUps == 0 && l.c.hosts.anyEnder.Load() && l.c.hosts.isEnder(r) {
+		r.hangUps = manyHangUps
+	}
 	l.startBatch()
 	if l.waiting.len() > 0 || !l.hasRoom(r, l.batch) {
 		l.waiting.push(r)
@@ -55,11 +58,11 @@ func (l *link) hasRoom(r *Request, now int64) bool {
 		l.c.watches.awaitsCover(r, l.c) {
 		return false
 	}
-	if n := l.flight.len(); n > 0 && (l.goesAlone(r) || l.goesAlone(l.flight.at(n-1))) {
-		return false
-	}
 	oldest := now
 	if first := l.flight.peek(); first != nil {
+		if l.goesAlone(r) || l.goesAlone(first) { // only heartbeats are behind one that goes alone
+			return false
+		}
 		oldest = first.sent
 	}
 	return l.windows.admits(r.Op, now, oldest)

@@ -223,3 +223,54 @@ func TestPersistentWatcherBehindProxyThatHangsUpFromNextSessionOnLeavesConnectio
 		}
 	})
 }
+
+// A proxy hangs up on addWatch, also after a time in which a client that holds a lock sends quorum heartbeats. The cache
+// does without that watch.
+func TestCacheBehindProxyThatHangsUpLateIsFilled(t *testing.T) {
+	t.Parallel()
+	for name, beats := range map[string]bool{"without heartbeats": false, "with heartbeats": true} {
+		for _, delay := range []time.Duration{time.Millisecond, 2 * time.Second} {
+			t.Run(name+" "+delay.String(), func(t *testing.T) {
+				t.Parallel()
+				withScene(t, false, func(s *scene) {
+					s.client = s.newClient(s.place, framework.WithSessionTimeout(10*time.Second))
+					s.set(root+"=1", root+"/a=1")
+					if beats {
+						defer s.client.QuorumHeartbeats()()
+					}
+					faults := s.place.Faults()
+					faults.ResetTrace()
+					faults.Add(curatortest.Rule{
+						Ops: []string{"addWatch"}, Action: curatortest.HoldRequest,
+					})
+					over := make(chan struct{})
+					defer close(over)
+					go func() { // the proxy
+						for n := 0; ; {
+							select {
+							case <-over:
+								return
+							case <-time.After(time.Millisecond):
+							}
+							if now := s.requests("addWatch"); now > n {
+								n = now
+								select {
+								case <-over:
+									return
+								case <-time.After(delay):
+								}
+								faults.CutAll()
+							}
+						}
+					}()
+					w := s.newCache()
+					s.begin(w)
+					<-time.After(2 * time.Minute)
+					if n := s.requests("addWatch"); n > 10 || len(w.content()) != 2 {
+						t.Errorf("%d connections with addWatch in 2 min; the cache has %v", n, w.content())
+					}
+				})
+			})
+		}
+	}
+}
