@@ -18,7 +18,7 @@ const missingChroots = "calls without a chroot"
 // without a chroot, and each says why. When it is there, all go on.
 func chrootRecipe(w *world) recipe {
 	act := func(ctx context.Context, a *actor) {
-		chroot := absent(a.process)
+		chroot, wasMoved := absent(a.process), false
 		for ctx.Err() == nil {
 			last := w.isCalm()
 			if last {
@@ -39,14 +39,15 @@ func chrootRecipe(w *world) recipe {
 			case ctx.Err() != nil:
 			case last && err == nil:
 				return
-			case last && quiet:
+			case last && quiet && (wasMoved || !errors.Is(err, framework.ErrConnectionLoss)):
 				w.violate("%s: fails with its chroot: %v", a.name, err)
 				return
+			case last && quiet:
+				wasMoved = true // its next write loses the connection, which may come long after
 			case err == nil:
 				w.violate("%s: succeeds without its chroot", a.name)
 				return
-			case quiet && !errors.Is(err, framework.ErrNoChroot) && !errors.Is(err, framework.ErrConnectionLoss):
-				// A session that was moved loses its connection at its next write, which may come long after.
+			case quiet && !errors.Is(err, framework.ErrNoChroot) && !errors.Is(err, framework.ErrConnectionLoss): // or moved
 				w.violate("%s: does not name its chroot: %v", a.name, err)
 				return
 			case errors.Is(err, framework.ErrNoChroot):
