@@ -19,23 +19,29 @@ func TestWriteToVersionRetriedSparesNewerNode(t *testing.T) {
 	t.Parallel()
 	for name, write := range map[string]func(tb testing.TB, w way, client *framework.Client) callbacks.Event{
 		"setData": func(tb testing.TB, w way, client *framework.Client) callbacks.Event {
+			tb.Helper()
 			return w.setData(tb, client.SetData().WithVersion(0), "/n", []byte("late"))
 		},
 		"idempotent setData": func(tb testing.TB, w way, client *framework.Client) callbacks.Event {
+			tb.Helper()
 			return w.setData(tb, client.SetData().Idempotent().WithVersion(0), "/n", []byte("late"))
 		},
 		"setACL": func(tb testing.TB, w way, client *framework.Client) callbacks.Event {
+			tb.Helper()
 			return w.setACL(tb, client.SetACL().WithACL(zk.WorldACL(zk.PermRead)...).WithVersion(0), "/n")
 		},
 		"setData in a transaction": func(tb testing.TB, w way, client *framework.Client) callbacks.Event {
+			tb.Helper()
 			op := client.TransactionOp()
 			return w.transaction(tb, client.Transaction(),
 				op.SetData().ForPath("/other", nil), op.SetData().WithVersion(0).ForPath("/n", []byte("late")))
 		},
 		"delete in a transaction": func(tb testing.TB, w way, client *framework.Client) callbacks.Event {
+			tb.Helper()
 			return w.transaction(tb, client.Transaction(), client.TransactionOp().Delete().WithVersion(0).ForPath("/n"))
 		},
 		"check in a transaction": func(tb testing.TB, w way, client *framework.Client) callbacks.Event {
+			tb.Helper()
 			op := client.TransactionOp()
 			return w.transaction(tb, client.Transaction(),
 				op.Check().WithVersion(0).ForPath("/n"), op.Delete().ForPath("/other"))

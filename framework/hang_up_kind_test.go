@@ -22,7 +22,9 @@ import (
 // The servers know the kind, and hang up on one create, as on one that is larger than they read. No other is refused.
 func TestHangUpAtOneCreateLeavesItsKind(t *testing.T) {
 	t.Parallel()
-	for name, mode := range map[string]builders.CreateMode{"ttl": builders.PersistentWithTTL, "container": builders.Container} {
+	for name, mode := range map[string]builders.CreateMode{
+		"ttl": builders.PersistentWithTTL, "container": builders.Container,
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
@@ -97,8 +99,8 @@ func TestOtherEnsembleIsAskedForKindsThatTheOldOneLacks(t *testing.T) {
 	})
 }
 
-// A program has once sent a request at which the servers hang up. Hours later, a connection that is lost twice in a moment
-// comes back as fast as without that.
+// A program has once sent a request at which the servers hang up. Hours later, a connection that is lost twice in a
+// moment comes back as fast as without that.
 func TestHangUpsOfLongAgoDoNotSlowReconnects(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -85,7 +85,7 @@ func TestReconcilerNodeCostsNoMoreAmongMany(t *testing.T) {
 			}
 			<-time.After(10 * time.Second)
 		},
-		"ephemeral, registered and removed": func(t *testing.T, client, other *framework.Client, count int) {
+		"ephemeral, registered and removed": func(t *testing.T, client, _ *framework.Client, count int) {
 			k := &keeper{T: t, client: client}
 			for i := range count {
 				k.add(spec(k.client, fmt.Sprintf("/services/%05d/a", i)))
@@ -95,7 +95,7 @@ func TestReconcilerNodeCostsNoMoreAmongMany(t *testing.T) {
 				testclient.Must(t, n.Remove(t.Context()))
 			}
 		},
-		"ephemeral of one parent, removed at once": func(t *testing.T, client, other *framework.Client, count int) {
+		"ephemeral of one parent, removed at once": func(t *testing.T, client, _ *framework.Client, count int) {
 			k := &keeper{T: t, client: client}
 			for i := range count {
 				k.add(spec(k.client, fmt.Sprintf("/services/a/%05d", i)))

@@ -66,8 +66,8 @@ func isHangUp(err error) bool {
 }
 
 // hungUp records that a server has ended a connection with a request of this kind in flight, alone or beside others;
-// path is that of a request that was alone. It returns what is known of the kind, and whether it has just become one that
-// the servers lack.
+// path is that of a request that was alone. It returns what is known of the kind, and whether it has just become one
+// that the servers lack.
 func (h *Hosts) hungUp(op jute.Op, alone bool, path string, why error) (u hangUp, isNew bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -236,7 +236,8 @@ func (h *Hosts) forgetHangUps() {
 }
 
 // suspects counts the hang-up for each request in flight, and returns their kinds. alone reports whether there is one
-// request, and path is its path. Heartbeats are no suspects: they go beside any request, and have been answered. mu is held.
+// request, and path is its path. Heartbeats are no suspects: they go beside any request, and have been answered. mu is
+// held.
 func (l *link) suspects() (kinds []jute.Op, alone bool, path string) {
 	requests := 0
 	for i := range l.flight.len() {

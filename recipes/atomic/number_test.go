@@ -317,8 +317,8 @@ func TestNumberOfNodeThatWasMadeAgainInOutage(t *testing.T) {
 	})
 }
 
-// A write is lost with its connection. When it is sent again there is another node, which has the same version. Receipts
-// show that the lost one was not applied, so that it is tried again with the new number.
+// A write is lost with its connection. When it is sent again there is another node, which has the same version.
+// Receipts show that the lost one was not applied, so that it is tried again with the new number.
 func TestNumberWriteSentAgainSparesNodeThatWasMadeAgain(t *testing.T) {
 	t.Parallel()
 	for name, opts := range map[string][]atomic.Option{

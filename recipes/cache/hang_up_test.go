@@ -224,8 +224,8 @@ func TestPersistentWatcherBehindProxyThatHangsUpFromNextSessionOnLeavesConnectio
 	})
 }
 
-// A proxy hangs up on addWatch, also after a time in which a client that holds a lock sends quorum heartbeats. The cache
-// does without that watch.
+// A proxy hangs up on addWatch, also after a time in which a client that holds a lock sends quorum heartbeats. The
+// cache does without that watch.
 func TestCacheBehindProxyThatHangsUpLateIsFilled(t *testing.T) {
 	t.Parallel()
 	for name, beats := range map[string]bool{"without heartbeats": false, "with heartbeats": true} {

@@ -235,8 +235,8 @@ func (n *PersistentNode) ActualPath() string {
 // the option [WithEndWhenDeleted]. In the second case Err is [ErrDeleted], also after Close. Not in Java.
 func (n *PersistentNode) Done() <-chan struct{} { return n.done }
 
-// Err returns why the servers refuse the node for now, or nil. A lost connection is not reported. It returns [ErrDeleted]
-// if the node has ended before Close: see [WithEndWhenDeleted]. Otherwise it is nil after Close.
+// Err returns why the servers refuse the node for now, or nil. A lost connection is not reported. It returns
+// [ErrDeleted] if the node has ended before Close: see [WithEndWhenDeleted]. Otherwise it is nil after Close.
 func (n *PersistentNode) Err() error {
 	n.mu.Lock()
 	node, closed := n.node, n.closed

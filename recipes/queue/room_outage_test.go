@@ -11,8 +11,8 @@ import (
 	"github.com/gocurator/curator/internal/testenv/testclient"
 )
 
-// The connection of a put that waits for room is lost some times in a row, at its count. Meanwhile the queue changes and
-// is full again: the event of that finds no place behind those of the session. Then there is room.
+// The connection of a put that waits for room is lost some times in a row, at its count. Meanwhile the queue changes
+// and is full again: the event of that finds no place behind those of the session. Then there is room.
 func TestPutThatWaitsForRoomSeesChangeBehindManyLostConnections(t *testing.T) {
 	t.Parallel()
 	for _, oneShot := range []bool{true, false} {
