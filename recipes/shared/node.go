@@ -108,6 +108,9 @@ func (n *node) compareAndSet(
 	lost, err := n.attempt(ctx, func(ctx context.Context, lost bool) (err error) {
 		if (lost || wasAway) && previous.Czxid != 0 {
 			if err := n.checkSame(ctx, previous.Czxid); err != nil {
+				if !lost && framework.MayHaveTakenEffect(err) {
+					err = errtext.Join(err, framework.ErrNotSent) // the write was not
+				}
 				return err
 			}
 		}
@@ -141,7 +144,7 @@ func (n *node) checkSame(ctx context.Context, czxid int64) error {
 	}
 	switch {
 	case err != nil:
-		return errtext.Join(err, framework.ErrNotSent) // of the write
+		return err
 	case stat == nil:
 		return zk.ErrNoNode
 	case stat.Czxid != czxid:
