@@ -145,7 +145,9 @@ func TestPersistentNodeEndWhenDeletedAndReplacedByAnother(t *testing.T) {
 		restore := s.place.Faults().RefuseConnects()
 		s.place.Faults().CutAll()
 		s.must(s.reader.Delete().ForPath(s.ctx, keptPath))
-		_, err := s.reader.Create().WithMode(builders.Ephemeral).ForPath(s.ctx, keptPath, nil)
+		// The server may remove the container, which is empty for a moment.
+		_, err := s.reader.Create().CreatingParentContainersIfNeeded().WithMode(builders.Ephemeral).
+			ForPath(s.ctx, keptPath, nil)
 		s.must(err)
 		restore()
 		<-n.Done()
