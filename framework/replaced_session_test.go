@@ -38,7 +38,7 @@ func (f *forgetful) Write(p []byte) (int, error) {
 	return len(p), err
 }
 
-// The old session and its nodes stay on the server until its timeout, but nobody keeps it alive.
+// The old session and its nodes stay on the server until its timeout, but no client keeps it alive.
 func TestSessionReplacedByServerIsLost(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

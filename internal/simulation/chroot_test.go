@@ -18,7 +18,7 @@ const missingChroots = "calls without a chroot"
 // without a chroot, and each says why. When it is there, all go on.
 func chrootRecipe(w *world) recipe {
 	act := func(ctx context.Context, a *actor) {
-		chroot, wasMoved := absent(a.process), false
+		chroot, losesNoMore := absent(a.process), false
 		for ctx.Err() == nil {
 			last := w.isCalm()
 			if last {
@@ -39,15 +39,15 @@ func chrootRecipe(w *world) recipe {
 			case ctx.Err() != nil:
 			case last && err == nil:
 				return
-			case last && quiet && (wasMoved || !errors.Is(err, framework.ErrConnectionLoss)):
+			case last && quiet && (losesNoMore || !errors.Is(err, framework.ErrConnectionLoss)):
 				w.violate("%s: fails with its chroot: %v", a.name, err)
 				return
-			case last && quiet:
-				wasMoved = true // its next write loses the connection, which may come long after
+			case last && quiet: // the first write after its session was moved: that loses the connection, however late
+				losesNoMore = true
 			case err == nil:
 				w.violate("%s: succeeds without its chroot", a.name)
 				return
-			case quiet && !errors.Is(err, framework.ErrNoChroot) && !errors.Is(err, framework.ErrConnectionLoss): // or moved
+			case quiet && !errors.Is(err, framework.ErrNoChroot) && !errors.Is(err, framework.ErrConnectionLoss): // of a move
 				w.violate("%s: does not name its chroot: %v", a.name, err)
 				return
 			case errors.Is(err, framework.ErrNoChroot):

@@ -1,7 +1,6 @@
 package cache
 
 import (
-	"bytes"
 	"context"
 	"iter"
 	"sync"
@@ -95,7 +94,7 @@ func (t *Typed[T]) Changes(ctx context.Context) iter.Seq[TypedEvent[T]] {
 
 // decodedOf returns the decoded form of node, from the map if possible.
 func (t *Typed[T]) decodedOf(node *ChildData) *decodedNode[T] {
-	if kept, ok := t.decoded.Load(node.Path); ok && isSameState(kept.(*decodedNode[T]).node, node) {
+	if kept, ok := t.decoded.Load(node.Path); ok && isOneWrite(&kept.(*decodedNode[T]).node.Stat, &node.Stat) {
 		return kept.(*decodedNode[T])
 	}
 	d := &decodedNode[T]{node: node}
@@ -104,7 +103,7 @@ func (t *Typed[T]) decodedOf(node *ChildData) *decodedNode[T] {
 	}
 	isCurrent := func() bool {
 		current, ok := t.cache.Get(node.Path)
-		return ok && isSameState(current, node)
+		return ok && isOneWrite(&current.Stat, &node.Stat)
 	}
 	if isCurrent() {
 		t.decoded.Store(node.Path, d)
@@ -113,12 +112,6 @@ func (t *Typed[T]) decodedOf(node *ChildData) *decodedNode[T] {
 		t.decoded.CompareAndDelete(node.Path, d)
 	}
 	return d
-}
-
-// isSameState reports whether two reads of one path show one state: after a lost connection the cache reads all nodes
-// again. A server that was restored from a backup gives its transaction ids a second time.
-func isSameState(a, b *ChildData) bool {
-	return a.Stat.Mzxid == b.Stat.Mzxid && bytes.Equal(a.Data, b.Data)
 }
 
 // safeDecode calls Decode and returns a panic as an error.

@@ -10,7 +10,7 @@ import (
 )
 
 // A consumer has listed the items. Before its claims arrive, another one has consumed the first: the claim of that
-// leaves no lock, which nobody would remove, and does not keep the consumer from the others.
+// leaves no lock, which would stay, and does not keep the consumer from the others.
 func TestClaimOfItemThatIsConsumedLeavesNoLock(t *testing.T) {
 	t.Parallel()
 	for name, prefetch := range map[string]int{"one by one": 0, "ahead": 3} {

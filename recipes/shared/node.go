@@ -95,7 +95,7 @@ func (n *node) createOrSet(ctx context.Context, data []byte) (revision, error) {
 //
 // The client sends the write again after a lost answer. If that succeeds, the lost one was not applied, because they
 // have the same version. If the version is another one by then, the data decides: the write that came behind previous
-// is that of another client if its data is not ours. Otherwise nobody knows who has written it. A node that was made
+// is that of another client if its data is not ours. Otherwise it is unknown who has written it. A node that was made
 // while the client was away has versions of its own: behind an outage it must be the same node, too.
 func (n *node) compareAndSet(
 	ctx context.Context, previous zk.Stat, data []byte,
