@@ -221,10 +221,7 @@ func TestPersistentNodeUnreadableLeavesNoWatch(t *testing.T) {
 		s.wantErr(<-refused, zk.ErrNoAuth)
 		create.Remove()
 		s.must(n.Close(s.ctx))
-		s.settle()
-		if watches := s.client.Health().Watches; watches > 0 {
-			s.Errorf("%d watches are left", watches)
-		}
+		testenv.Eventually(s, func() bool { return s.client.Health().Watches == 0 }, "no watch is left")
 	})
 }
 
