@@ -93,7 +93,17 @@ func TestJudgeOfDesiredNodes(t *testing.T) {
 			c.k.since = time.Now()
 			c.create(ephemeral, path, "a#1")
 			c.wrote(c.k, 2)
-		}, "data 2 is written, and the servers have had 1"},
+		}, `data 2 is written, and the servers have ["a#1 of session`},
+		"written, and an operator's data at the same moment": {happens: func(c *desireCase) {
+			c.k.since = time.Now()
+			c.create(ephemeral, path, "a#1")
+			c.look()
+			_, err := c.world.operator.SetData().ForPath(c.Context(), path, []byte("of the operator"))
+			if err != nil {
+				c.Fatal(err)
+			}
+			c.wrote(c.k, 2)
+		}},
 		"events in turns": {happens: func(c *desireCase) {
 			c.create(ephemeral, path, "a#2")
 			for _, e := range []nodes.EventType{nodes.Created, nodes.Refused, nodes.Lost, nodes.Created} {

@@ -284,26 +284,28 @@ func (d *desiredNodes) notified(k *desire, ev nodes.Event) {
 	k.present = ev.Type == nodes.Created
 }
 
-// wrote judges a call that has succeeded: the servers have had the data of a number.
+// wrote judges a call that has succeeded: the servers have had the data of a number, and not older data since. The
+// judge looks from time to time: of writes that were held, and take effect at one moment, it sees the last, which may
+// be that of an operator.
 func (d *desiredNodes) wrote(k *desire, number int) {
 	leader, err := d.world.cluster.Leader()
 	if err != nil { // no server has a quorum
 		return
 	}
-	d.observe(leader)
+	there := d.observe(leader)[k]
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.world.report.count(writtenNodes)
-	if k.seen < number {
-		d.world.violate("%s: data %d is written, and the servers have had %d", k.name, number, k.seen)
+	if k.seen < number && len(there) > 0 {
+		d.world.violate("%s: data %d is written, and the servers have %s", k.name, number, describe(there))
 	}
 }
 
-// observe judges the nodes of the leader.
-func (d *desiredNodes) observe(leader *curatortest.Server) {
+// observe judges the nodes of the leader, and returns those of each desire.
+func (d *desiredNodes) observe(leader *curatortest.Server) (there map[*desire][]curatortest.Node) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	there := map[*desire][]curatortest.Node{}
+	there = map[*desire][]curatortest.Node{}
 	for _, parent := range []string{d.nodes, d.group, d.service} {
 		for _, name := range leader.Children(parent) {
 			node, _ := leader.Node(zkpath.Join(parent, name))
@@ -327,6 +329,7 @@ func (d *desiredNodes) observe(leader *curatortest.Server) {
 			d.judgeSettled(k, there[k])
 		}
 	}
+	return there
 }
 
 // judgeOne looks for a second node in one session, or without one. A node of an earlier session goes with that.
