@@ -22,6 +22,7 @@ type ensembleTracker struct {
 	mu      sync.Mutex
 	active  bool
 	reading int   // number of reads in flight
+	missed  bool  // a connection came while one was in flight, which may have failed before that
 	session int64 // session of the last successful read
 	config  []byte
 }
@@ -57,11 +58,12 @@ func (t *ensembleTracker) stateChanged(s ConnectionState) {
 }
 
 // due reports whether the read at the start failed before there was a connection, or was answered in the session of a
-// read-only server.
+// read-only server. The answer to a read in flight decides that later: see take.
 func (t *ensembleTracker) due() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.reading == 0 && t.session != t.client.SessionID()
+	t.missed = t.reading > 0
+	return !t.missed && t.session != t.client.SessionID()
 }
 
 func (t *ensembleTracker) current() []byte {
@@ -92,10 +94,15 @@ func (t *ensembleTracker) failed(message string, err error) {
 func (t *ensembleTracker) take(ctx context.Context, ev callbacks.Event) {
 	t.mu.Lock()
 	t.reading--
+	again := t.missed && t.reading == 0 && ev.Err != nil
+	t.missed = t.missed && t.reading > 0
 	if ev.Err == nil {
 		t.session, t.config = t.client.SessionID(), ev.Data
 	}
 	t.mu.Unlock()
+	if again {
+		t.read()
+	}
 	if ev.Err != nil { // the next connection reads again; an old standalone server has no such node
 		return
 	}

@@ -152,6 +152,25 @@ func TestTrackerReadsOnFirstConnection(t *testing.T) {
 	testenv.Eventually(t, func() bool { return requests(proxy, "getData") > 0 }, "the configuration is read")
 }
 
+// The read at the start fails, and the tracker gets to know that behind the first connection.
+func TestTrackerReadsOnFirstConnectionThatOvertakesTheFailureBeforeIt(t *testing.T) {
+	t.Parallel()
+	proxy, connect := newProxy(t)
+	restore := proxy.Faults().RefuseConnects()
+	client := newClient(t, connect, framework.WithEnsembleTracker(),
+		framework.WithConnectionTimeout(50*time.Millisecond), framework.WithRetryPolicy(retry.NTimes(0, 0)))
+	recorded := record(client)
+	start(t, client)
+	goOn := framework.HoldLibrary(client)
+	defer goOn()
+	_, err := client.CheckExists().ForPath(testenv.Context(t), "/")
+	wantErr(t, "operation", err, framework.ErrConnectionLoss)
+	restore()
+	recorded.want(t, connected) // the tracker has heard of it before
+	goOn()
+	testenv.Eventually(t, func() bool { return requests(proxy, "getData") > 0 }, "the configuration is read")
+}
+
 // A namespace is created when it is used, not because the ensemble is tracked.
 func TestTrackerCreatesNoNamespace(t *testing.T) {
 	t.Parallel()
