@@ -38,8 +38,8 @@ func newLeadership(ctx context.Context, client *framework.Client, c *waitqueue.C
 	l.ctx, l.cancel = context.WithCancelCause(ctx)
 	l.writeCtx, l.stopWrites = context.WithCancelCause(context.WithoutCancel(ctx))
 	l.stopListening = context.AfterFunc(c.Session.Context(), func() {
-		l.cancel(ErrLeadershipLost)
 		l.stopWrites(ErrLeadershipLost)
+		l.cancel(ErrLeadershipLost)
 		l.endSpan()
 	})
 	return l
@@ -48,10 +48,10 @@ func newLeadership(ctx context.Context, client *framework.Client, c *waitqueue.C
 // end ends the leadership. The caller calls endSpan after it, without a mutex: exporting a span may take time.
 func (l *Leadership) end(cause error) {
 	l.stopListening()
-	l.cancel(cause)
 	if errors.Is(cause, ErrLeadershipLost) { // otherwise a selector keeps its node until its function has returned
-		l.stopWrites(cause)
+		l.stopWrites(cause) // before the end of ctx, which shows that there are none
 	}
+	l.cancel(cause)
 }
 
 // setSpan sets the span that ends with the leadership.
