@@ -3,12 +3,14 @@ package framework
 import (
 	"context"
 	"sync"
+	"time"
 
 	"github.com/go-zookeeper/zk"
 
 	"github.com/gocurator/curator/callbacks"
 	"github.com/gocurator/curator/internal/dispatch"
 	"github.com/gocurator/curator/internal/exec"
+	"github.com/gocurator/curator/internal/jute"
 	"github.com/gocurator/curator/internal/telemetry"
 )
 
@@ -19,12 +21,13 @@ type ensembleTracker struct {
 	watcher *callbacks.Watcher
 	applies *dispatch.Queue // calls of the ensemble provider, which may be the program's; nil before the start
 
-	mu      sync.Mutex
-	active  bool
-	reading int   // number of reads in flight
-	missed  bool  // a connection came while one was in flight, which may have failed before that
-	session int64 // session of the last successful read
-	config  []byte
+	mu       sync.Mutex
+	active   bool
+	reading  int   // number of reads in flight
+	session  int64 // session of the last successful read
+	config   []byte
+	failures int         // reads that failed in a row
+	retry    *time.Timer // of a read that failed on a connection; may be nil
 }
 
 func newEnsembleTracker(client *Client) *ensembleTracker {
@@ -48,6 +51,9 @@ func (t *ensembleTracker) stop() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.active = false
+	if t.retry != nil {
+		t.retry.Stop()
+	}
 }
 
 // stateChanged reads the configuration again in a new session, which has no watches yet, and after a lost connection.
@@ -58,12 +64,11 @@ func (t *ensembleTracker) stateChanged(s ConnectionState) {
 }
 
 // due reports whether the read at the start failed before there was a connection, or was answered in the session of a
-// read-only server. The answer to a read in flight decides that later: see take.
+// read-only server.
 func (t *ensembleTracker) due() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.missed = t.reading > 0
-	return !t.missed && t.session != t.client.SessionID()
+	return t.reading == 0 && t.session != t.client.SessionID()
 }
 
 func (t *ensembleTracker) current() []byte {
@@ -85,25 +90,40 @@ func (t *ensembleTracker) read() {
 	}
 }
 
-// failed logs the error: the configuration is read again with the next connection.
+// failed logs the error: the configuration is read again, with the next connection at the latest.
 func (t *ensembleTracker) failed(message string, err error) {
 	t.client.core.cfg.logger.Debug("configuration of the ensemble: "+message, "error", err)
 }
+
+// readLater reads again after a pause, if there is a connection. It may have come while the failed read was under way:
+// then due has waited for that. Without a connection the next one reads again. An old standalone server has no such
+// node. mu is held.
+func (t *ensembleTracker) readLater(err error) {
+	if !t.active || !jute.IsPassing(err) || !t.client.IsConnected() {
+		return
+	}
+	pause := min(trackerPause<<min(t.failures, 10), maxTrackerPause)
+	t.failures++
+	t.retry = time.AfterFunc(pause, t.read)
+}
+
+// The pauses between reads that fail on a connection grow.
+const (
+	trackerPause    = 100 * time.Millisecond
+	maxTrackerPause = time.Minute
+)
 
 // take applies a configuration that was read.
 func (t *ensembleTracker) take(ctx context.Context, ev callbacks.Event) {
 	t.mu.Lock()
 	t.reading--
-	again := t.missed && t.reading == 0 && ev.Err != nil
-	t.missed = t.missed && t.reading > 0
 	if ev.Err == nil {
-		t.session, t.config = t.client.SessionID(), ev.Data
+		t.session, t.config, t.failures = t.client.SessionID(), ev.Data, 0
+	} else {
+		t.readLater(ev.Err)
 	}
 	t.mu.Unlock()
-	if again {
-		t.read()
-	}
-	if ev.Err != nil { // the next connection reads again; an old standalone server has no such node
+	if ev.Err != nil {
 		return
 	}
 	k := t.client.core

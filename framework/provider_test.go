@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gocurator/curator/curatortest"
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/testenv"
 	"github.com/gocurator/curator/retry"
@@ -169,6 +170,20 @@ func TestTrackerReadsOnFirstConnectionThatOvertakesTheFailureBeforeIt(t *testing
 	recorded.want(t, connected) // the tracker has heard of it before
 	goOn()
 	testenv.Eventually(t, func() bool { return requests(proxy, "getData") > 0 }, "the configuration is read")
+}
+
+// A read has no answer on a connection that stays.
+func TestTrackerReadsAgainAfterFailureOnItsConnection(t *testing.T) {
+	t.Parallel()
+	proxy, connect := newProxy(t)
+	proxy.Faults().Add(curatortest.Rule{
+		Ops: []string{"getData"}, Action: curatortest.ReplyError, Err: framework.ErrOperationTimeout, Count: 3,
+	})
+	client := newClient(t, connect, framework.WithEnsembleTracker(), framework.WithRetryPolicy(retry.NTimes(0, 0)))
+	recorded := record(client)
+	start(t, client)
+	testenv.Eventually(t, func() bool { return requests(proxy, "getData") > 3 }, "the configuration is read")
+	recorded.want(t, connected) // alone
 }
 
 // A namespace is created when it is used, not because the ensemble is tracked.
