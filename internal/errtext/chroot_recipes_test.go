@@ -451,6 +451,33 @@ func TestCacheWhoseChrootIsDeletedNamesIt(t *testing.T) {
 	})
 }
 
+// The chroot is deleted some time after the root of a cache, which has heard of that alone.
+func TestCacheWhoseChrootIsDeletedBehindItsRootNamesIt(t *testing.T) {
+	t.Parallel()
+	testenv.InVirtualTime(t, func(t *testing.T, place testenv.Place, chroot string) {
+		ctx := testenv.Context(t)
+		above := testclient.ConnectAt(t, place, chroot)
+		testclient.Must(t, above.EnsurePath(ctx, lostChroot+"/a"))
+		c := testclient.ConnectAt(t, place, chroot+lostChroot)
+		tree := cache.NewCuratorCache(c, "/a")
+		testclient.Must(t, tree.Start())
+		defer tree.Close() //nolint:errcheck // it returns nil
+		testclient.Must(t, tree.Ready(ctx))
+		testclient.Must(t, c.Delete().ForPath(ctx, "/a"))
+		testclient.Must(t, tree.Sync(ctx))
+
+		testclient.Must(t, above.Delete().DeletingChildrenIfNeeded().ForPath(ctx, "/apps"))
+		if err := tree.Sync(ctx); !errors.Is(err, framework.ErrNoChroot) {
+			t.Errorf("error is %v", err)
+		}
+		testclient.Must(t, above.EnsurePath(ctx, lostChroot))
+		testclient.Must(t, tree.Sync(ctx))
+		if err := tree.Err("/a"); err != nil {
+			t.Errorf("the chroot is back: %v", err)
+		}
+	})
+}
+
 // What has begun without the chroot works when the chroot is created.
 func TestRecipeThatGoesOnInChrootThatIsCreatedLaterWorks(t *testing.T) {
 	t.Parallel()

@@ -285,7 +285,7 @@ func (e *engine) sync(ctx context.Context) error {
 				reached <- ev.Err
 				return
 			}
-			e.post(e.readFailed, func() { e.addFence(reached) })
+			e.post(e.readFailed, e.findChroot, func() { e.addFence(reached) })
 		}
 		err := e.client.Transaction().InBackground(answered).WithUnhandledErrorListener(ignoreError).
 			ForOperations(builders.OutOfFlight(ctx), check)
@@ -301,6 +301,13 @@ func (e *engine) sync(ctx context.Context) error {
 		if err := waitqueue.AwaitConnection(ctx, e.client); err != nil {
 			return err
 		}
+	}
+}
+
+// findChroot looks for the chroot of a root that does not exist: no event shows that the chroot is deleted.
+func (e *engine) findChroot() {
+	if !e.root.live && hook.HasChroot(e.client) {
+		e.want(e.root, chroot, e.epoch())
 	}
 }
 
