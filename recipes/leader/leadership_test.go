@@ -9,9 +9,9 @@ import (
 	"github.com/gocurator/curator/internal/waitqueue"
 )
 
-// Who sees the end of a lost leadership finds that it may not write any more: Do reports the loss by that.
+// Who sees the end of a lost leadership finds that it may not write any more: Do reports the loss by that. It is not
+// parallel, because other tests count the goroutines in this package.
 func TestLeadershipEndsItsWritesBeforeItsContext(t *testing.T) {
-	t.Parallel()
 	server := curatortest.NewServerT(t, curatortest.WithoutPort())
 	client, err := framework.New(server.ConnectString(), framework.WithDialer(server.DialContext))
 	if err != nil {
