@@ -173,7 +173,9 @@ func (l *LeaderLatch) run() {
 			l.client.ReportUnhandled(context.WithoutCancel(ctx), l.description(), err)
 		}
 		failures++
-		pauseAfterFailure(l.ctx, l.client, waitqueue.ReadPause(failures))
+		if pauseAfterFailure(l.ctx, l.client, waitqueue.ReadPause(failures)) != nil {
+			return
+		}
 	}
 }
 

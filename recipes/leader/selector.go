@@ -184,7 +184,7 @@ func (s *LeaderSelector) settle(ctx context.Context, elected bool, err error) (a
 	if err != nil && s.ctx.Err() == nil {
 		s.report(context.WithoutCancel(ctx), err)
 		if !elected {
-			pauseAfterFailure(s.ctx, s.client, waitqueue.ReadPause(s.failures))
+			err = errtext.Join(err, pauseAfterFailure(s.ctx, s.client, waitqueue.ReadPause(s.failures)))
 		}
 	}
 	s.mu.Lock()
