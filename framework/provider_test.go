@@ -3,6 +3,7 @@ package framework_test
 import (
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -142,34 +143,45 @@ func TestTrackerOfStandaloneServer(t *testing.T) {
 // The configuration is read with the first connection, also when that takes longer than operations are tried.
 func TestTrackerReadsOnFirstConnection(t *testing.T) {
 	t.Parallel()
-	proxy, connect := newProxy(t)
-	restore := proxy.Faults().RefuseConnects()
-	client := startClient(t, connect, framework.WithEnsembleTracker(),
-		framework.WithConnectionTimeout(50*time.Millisecond), framework.WithRetryPolicy(retry.NTimes(0, 0)))
-	// Begun after the tracker's, and tried as long.
-	_, err := client.CheckExists().ForPath(testenv.Context(t), "/")
-	wantErr(t, "operation", err, framework.ErrConnectionLoss)
-	restore()
-	testenv.Eventually(t, func() bool { return requests(proxy, "getData") > 0 }, "the configuration is read")
+	synctest.Test(t, func(t *testing.T) {
+		server, client, restore := refused(t)
+		start(t, client)
+		// Begun after the tracker's, and tried as long.
+		_, err := client.CheckExists().ForPath(t.Context(), "/")
+		wantErr(t, "operation", err, framework.ErrConnectionLoss)
+		restore()
+		testenv.Eventually(t, func() bool { return requests(server, "getData") > 0 }, "the configuration is read")
+	})
 }
 
 // The read at the start fails, and the tracker gets to know that behind the first connection.
 func TestTrackerReadsOnFirstConnectionThatOvertakesTheFailureBeforeIt(t *testing.T) {
 	t.Parallel()
-	proxy, connect := newProxy(t)
-	restore := proxy.Faults().RefuseConnects()
-	client := newClient(t, connect, framework.WithEnsembleTracker(),
-		framework.WithConnectionTimeout(50*time.Millisecond), framework.WithRetryPolicy(retry.NTimes(0, 0)))
-	recorded := record(client)
-	start(t, client)
-	goOn := framework.HoldLibrary(client)
-	defer goOn()
-	_, err := client.CheckExists().ForPath(testenv.Context(t), "/")
-	wantErr(t, "operation", err, framework.ErrConnectionLoss)
-	restore()
-	recorded.want(t, connected) // the tracker has heard of it before
-	goOn()
-	testenv.Eventually(t, func() bool { return requests(proxy, "getData") > 0 }, "the configuration is read")
+	synctest.Test(t, func(t *testing.T) {
+		server, client, restore := refused(t)
+		recorded := record(client)
+		start(t, client)
+		goOn := framework.HoldLibrary(client)
+		defer goOn()
+		_, err := client.CheckExists().ForPath(t.Context(), "/")
+		wantErr(t, "operation", err, framework.ErrConnectionLoss)
+		restore()
+		recorded.want(t, connected) // the tracker has heard of it before
+		goOn()
+		testenv.Eventually(t, func() bool { return requests(server, "getData") > 0 }, "the configuration is read")
+	})
+}
+
+// refused returns a client that tracks its ensemble, which refuses it until restore is called. It runs in a bubble: a
+// busy machine may not connect within the connection timeout of the client.
+func refused(t *testing.T) (server *curatortest.Server, client *framework.Client, restore func()) {
+	t.Helper()
+	server = curatortest.NewServerT(t, curatortest.WithoutPort())
+	restore = server.Faults().RefuseConnects()
+	client = newClient(t, server.ConnectString(), framework.WithDialer(server.DialContext),
+		framework.WithEnsembleTracker(), framework.WithConnectionTimeout(50*time.Millisecond),
+		framework.WithRetryPolicy(retry.NTimes(0, 0)))
+	return server, client, restore
 }
 
 // A read has no answer on a connection that stays.
