@@ -94,8 +94,13 @@ func TestJudgeOfDesiredNodes(t *testing.T) {
 			c.create(ephemeral, path, "a#1")
 			c.wrote(c.k, 2)
 		}, `data 2 is written, and the servers have ["a#1 of session`},
+		"written, and gone without a fault": {func(c *desireCase) {
+			c.k.since = time.Now()
+			c.wrote(c.k, 2)
+		}, "data 2 is written, and the servers have []"},
 		"written, and an operator's data at the same moment": {happens: func(c *desireCase) {
 			c.k.since = time.Now()
+			c.world.disturbed.Store(time.Now().UnixNano())
 			c.create(ephemeral, path, "a#1")
 			c.look()
 			_, err := c.world.operator.SetData().ForPath(c.Context(), path, []byte("of the operator"))

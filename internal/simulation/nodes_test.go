@@ -285,8 +285,8 @@ func (d *desiredNodes) notified(k *desire, ev nodes.Event) {
 }
 
 // wrote judges a call that has succeeded: the servers have had the data of a number, and not older data since. The
-// judge looks from time to time: of writes that were held, and take effect at one moment, it sees the last, which may
-// be that of an operator.
+// judge looks from time to time: of writes that were held by a fault, and take effect at one moment, it sees the last,
+// which may be that of an operator. Without a fault it sees all.
 func (d *desiredNodes) wrote(k *desire, number int) {
 	leader, err := d.world.cluster.Leader()
 	if err != nil { // no server has a quorum
@@ -296,7 +296,7 @@ func (d *desiredNodes) wrote(k *desire, number int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.world.report.count(writtenNodes)
-	if k.seen < number && len(there) > 0 {
+	if k.seen < number && (len(there) > 0 || d.world.isQuiet(settleLimit)) {
 		d.world.violate("%s: data %d is written, and the servers have %s", k.name, number, describe(there))
 	}
 }
