@@ -185,6 +185,15 @@ func Context(tb testing.TB) context.Context {
 	return ctx
 }
 
+// InTime returns how long something may take that takes no longer than d. With Apache ZooKeeper the time is real, and goes
+// on while the machine does not get on: it once stood still for six seconds. In virtual time d is what it is.
+func InTime(d time.Duration) time.Duration {
+	if Real() {
+		return d + 30*time.Second
+	}
+	return d
+}
+
 // Eventually polls cond, for a state of the server that gives no event.
 func Eventually(tb testing.TB, cond func() bool, what string) {
 	tb.Helper()

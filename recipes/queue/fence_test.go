@@ -190,7 +190,7 @@ func TestFenceOfItemThatIsSettledDuringOutage(t *testing.T) {
 			if !errors.Is(err, queue.ErrLockLost) {
 				t.Errorf("fence of a settled item: %v", err)
 			}
-		case <-time.After(inTime(time.Second)):
+		case <-time.After(testenv.InTime(time.Second)):
 			t.Error("the fence of a settled item waits for a connection")
 		}
 		restore()

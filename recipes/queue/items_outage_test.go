@@ -54,7 +54,7 @@ func TestItemsEndsWithItsContextDuringOutage(t *testing.T) {
 			if err := <-ended; !errors.Is(err, context.Canceled) {
 				t.Errorf("the loop ended with %v", err)
 			}
-			if took := time.Since(began); took > inTime(mostEnding) {
+			if took := time.Since(began); took > testenv.InTime(mostEnding) {
 				t.Errorf("the loop took %v to end", took)
 			}
 			restore()
@@ -91,7 +91,7 @@ func TestLoopThatBreaksDuringOutageEnds(t *testing.T) {
 				began = time.Now()
 				break
 			}
-			if took := time.Since(began); took > inTime(mostEnding) {
+			if took := time.Since(began); took > testenv.InTime(mostEnding) {
 				t.Errorf("the loop took %v to end", took)
 			}
 			restore()
@@ -125,7 +125,7 @@ func TestPutBackThatFailsAfterLoopIsReported(t *testing.T) {
 		}
 		began := time.Now()
 		must(t, q.Close())
-		if took := time.Since(began); took > inTime(2*time.Second) {
+		if took := time.Since(began); took > testenv.InTime(2*time.Second) {
 			t.Errorf("close took %v", took)
 		}
 		wantItemError(t, errs.await(t, 1)[0], queue.ErrClosed, "b")

@@ -56,7 +56,7 @@ func TestCloseWithASilentServerIsBounded(t *testing.T) {
 				}
 				began := time.Now()
 				err := q.Close()
-				if took := time.Since(began); took > inTime(most) {
+				if took := time.Since(began); took > testenv.InTime(most) {
 					t.Errorf("it took %v", took)
 				}
 				if tt.bound == 0 && !errors.Is(err, queue.ErrClosed) {

@@ -423,7 +423,7 @@ func TestPutBehindBlockedPutEndsWithItsContext(t *testing.T) {
 			}
 		case err := <-first:
 			t.Errorf("put to a full queue: %v", err)
-		case <-time.After(inTime(time.Second)):
+		case <-time.After(testenv.InTime(time.Second)):
 			t.Error("the put outlives its context")
 		}
 		removeFirst(t, other, 1)

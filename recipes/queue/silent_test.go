@@ -67,7 +67,7 @@ func TestLoopEndsWithItsContextAfterRequestWithoutAnswer(t *testing.T) {
 						_ = item.Done(ctx)
 					}
 				}
-				if late := time.Since(end); late > inTime(time.Second/10) {
+				if late := time.Since(end); late > testenv.InTime(time.Second/10) {
 					t.Errorf("the loop ends %v after its context", late)
 				}
 				wantClosedInTime(t, q)

@@ -78,14 +78,6 @@ func awaitSilence(tb testing.TB, faults *curatortest.Faults) map[string]int {
 	return sent(faults)
 }
 
-// inTime returns how long something may take that takes no longer than d. Real time goes on while the machine is busy.
-func inTime(d time.Duration) time.Duration {
-	if testenv.Real() {
-		return d + 10*time.Second
-	}
-	return d
-}
-
 // names returns the names of nodes below a path, in order; none if there is no such path.
 func names(tb testing.TB, client *framework.Client, path string) []string {
 	tb.Helper()
