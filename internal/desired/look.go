@@ -283,24 +283,43 @@ func (r *Reconciler) find(n *Node) (send func()) {
 func (r *Reconciler) identify(flight pipeline, n *Node, paths []string) {
 	path := paths[0]
 	r.submit(flight, r.client.GetData().Undecompressed(), path, func(ev callbacks.Event) {
-		if ev.Err != nil || n.isGone() || !r.sessions[ev.Stat.EphemeralOwner] {
+		switch {
+		case errors.Is(ev.Err, zk.ErrNoAuth) && !n.isGone():
+			r.sendLater(func() { r.identifyOwner(flight, n, paths, ev.Err) })
+		case ev.Err != nil || n.isGone() || !r.sessions[ev.Stat.EphemeralOwner]:
 			r.identified(flight, n, paths, false, ev.Err)
-			return
+		default:
+			r.decompress(n, path, ev.Data, func(data []byte, err error) {
+				is := err == nil && bytes.Equal(data, n.sent) && r.byPath[path] == nil
+				if errors.Is(err, framework.ErrDataInconsistency) { // it is not what was sent
+					err = nil
+				}
+				r.identified(flight, n, paths, is, err)
+			})
 		}
-		r.decompress(n, path, ev.Data, func(data []byte, err error) {
-			r.identified(flight, n, paths, err == nil && bytes.Equal(data, n.sent) && r.byPath[path] == nil, nil)
-		})
 	})
 }
 
-// identified handles the read of the first of the paths, by which the node there is that of the create, or not. The
-// caller holds mu.
+// identifyOwner looks whose the first of the paths is, which we may not read: a Stat may be there without a permission.
+// One of ours may be that of the create, so the node is looked for again when it can be read.
+func (r *Reconciler) identifyOwner(flight pipeline, n *Node, paths []string, refusal error) {
+	r.submit(flight, r.client.CheckExists(), paths[0], func(ev callbacks.Event) {
+		err := ev.Err
+		if err == nil && ev.Stat != nil && r.sessions[ev.Stat.EphemeralOwner] {
+			err = refusal
+		}
+		r.identified(flight, n, paths, false, err)
+	})
+}
+
+// identified handles the read of the first of the paths, by which the node there is that of the create, or not. An error
+// says neither, unless there is no node. The caller holds mu.
 func (r *Reconciler) identified(flight pipeline, n *Node, paths []string, is bool, err error) {
 	r.ended(n)
 	rest := paths[1:]
 	switch {
 	case n.isGone():
-	case isTransient(err) || waitqueue.IsPassing(err):
+	case err != nil && !errors.Is(err, zk.ErrNoNode):
 		r.findFailed(flight, n, err)
 	case is:
 		r.name(n, paths[0])

@@ -4,6 +4,8 @@ import (
 	"context"
 	"testing"
 
+	"github.com/go-zookeeper/zk"
+
 	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/curatortest"
 	"github.com/gocurator/curator/framework"
@@ -90,4 +92,56 @@ func TestSequentialNodeSearchThrottled(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A node that may not be read for the moment may be that of the create: another create would leave two.
+func TestSequentialNodeSearchRefused(t *testing.T) {
+	for name, refusals := range map[string][]curatortest.Rule{
+		"the data":     {{Ops: []string{"getData"}, Count: 3}},
+		"the Stat too": {{Ops: []string{"getData"}, Count: 3}, {Ops: []string{"exists"}, Count: 3}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inScene(t, func(s *scene) {
+				s.must(s.client.CreateContainers(s.ctx, "/members"))
+				in := s.place.Faults().Add(curatortest.Rule{Ops: []string{"multi"}, Count: 1, Action: curatortest.CutAfter})
+				for _, rule := range refusals {
+					rule.Action, rule.Err = curatortest.ReplyError, zk.ErrNoAuth
+					defer func(r *curatortest.Injection) {
+						if r.Hits() == 0 {
+							t.Errorf("%v: no hit", rule.Ops)
+						}
+					}(s.place.Faults().Add(rule))
+				}
+				n := nodes.NewPersistentNode(s.client, "/members/a-", builders.EphemeralSequential, []byte("one"))
+				s.must(n.Start())
+				s.must(n.WaitForInitialCreate(s.ctx))
+				if in.Hits() != 1 {
+					t.Error("no hit")
+				}
+				s.wantMember(n.ActualPath(), "one")
+				s.must(n.Close(s.ctx))
+				s.wantNoMembers()
+			})
+		})
+	}
+}
+
+// The node of another session that may not be read is none of ours.
+func TestSequentialNodeSearchPassesUnreadableNodesOfOthers(t *testing.T) {
+	inScene(t, func(s *scene) {
+		s.must(s.client.CreateContainers(s.ctx, "/members"))
+		others, err := s.reader.Create().WithMode(builders.EphemeralSequential).
+			WithACL(zk.DigestACL(zk.PermAll, "u", "p")...).ForPath(s.ctx, "/members/a-", []byte("one"))
+		s.must(err)
+		s.place.Faults().Add(curatortest.Rule{Ops: []string{"multi"}, Count: 1, Action: curatortest.CutBefore})
+		n := nodes.NewPersistentNode(s.client, "/members/a-", builders.EphemeralSequential, []byte("one"))
+		s.must(n.Start())
+		s.must(n.WaitForInitialCreate(s.ctx))
+		if n.ActualPath() == others {
+			t.Error("it has taken the node of another")
+		}
+		s.must(n.Close(s.ctx))
+		s.must(s.reader.Delete().ForPath(s.ctx, others))
+		s.wantNoMembers()
+	})
 }
