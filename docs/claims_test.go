@@ -27,7 +27,8 @@ import (
 func connect(t *testing.T) (*curatortest.Server, *framework.Client) {
 	t.Helper()
 	server := curatortest.NewServerT(t, curatortest.WithoutPort())
-	client, err := framework.New(server.ConnectString(), framework.WithDialer(server.DialContext))
+	client, err := framework.New(server.ConnectString(), framework.WithDialer(server.DialContext),
+		framework.WithMaxCloseWait(20*time.Second)) // on a busy machine it may take a while
 	if err != nil {
 		t.Fatal(err)
 	}

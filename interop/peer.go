@@ -24,8 +24,8 @@ var ErrExited = errors.New("interop: the process has ended")
 // errEnded is the end of a process on request.
 var errEnded = errors.New("exit status 0")
 
-// closeWait is how long a process may take to end by itself.
-const closeWait = 10 * time.Second
+// closeWait is how long a process may take to end by itself, on a busy machine too.
+const closeWait = 30 * time.Second
 
 //go:embed java/*.java
 var peerFiles embed.FS
