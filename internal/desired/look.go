@@ -312,8 +312,8 @@ func (r *Reconciler) identifyOwner(flight pipeline, n *Node, paths []string, ref
 	})
 }
 
-// identified handles the read of the first of the paths, by which the node there is that of the create, or not. An error
-// says neither, unless there is no node. The caller holds mu.
+// identified handles the read of the first of the paths, by which the node there is that of the create, or not. An
+// error says neither, unless there is no node. The caller holds mu.
 func (r *Reconciler) identified(flight pipeline, n *Node, paths []string, is bool, err error) {
 	r.ended(n)
 	rest := paths[1:]

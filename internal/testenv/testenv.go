@@ -185,8 +185,8 @@ func Context(tb testing.TB) context.Context {
 	return ctx
 }
 
-// InTime returns how long something may take that takes no longer than d. With Apache ZooKeeper the time is real, and goes
-// on while the machine does not get on: it once stood still for six seconds. In virtual time d is what it is.
+// InTime returns how long something may take that takes no longer than d. With Apache ZooKeeper the time is real, and
+// goes on while the machine does not get on: it once stood still for six seconds. In virtual time d is what it is.
 func InTime(d time.Duration) time.Duration {
 	if Real() {
 		return d + 30*time.Second
