@@ -159,8 +159,9 @@ func TestLockIsNotStoppedByTheTerminalInTheForeground(t *testing.T) {
 			o := onTerminal(t, environ, `set -m; "$0" lock /l -- sh -c 'trap "echo interrupted; exit 4" INT
 while :; do sleep 0.05; echo on; done' `+stdin+` & read x; fg >/dev/null; echo "code $?"`)
 			o.awaits("on")
+			shell := o.foreground()
 			o.writes("a line\n")
-			o.awaits("a line")
+			testenv.Eventually(t, func() bool { return o.foreground() != shell }, "the job has the terminal")
 			for range 20 {
 				o.awaits("on")
 				o.writes("\x1a")
