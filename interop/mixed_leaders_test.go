@@ -2,9 +2,11 @@ package interop_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/gocurator/curator/internal/testenv"
 	"github.com/gocurator/curator/interop"
@@ -67,16 +69,41 @@ func (j *peer) stand(k electionKind, id string) (*candidate, error) {
 	}, call(j.ctx, "Start", interop.Args{"path": meetingPath, "participant": id, "autoRequeue": true}, nil)
 }
 
+// errNoTurn is the end of the patience with a participant.
+var errNoTurn = errors.New("interop: it does not get its turn")
+
+// awaitTurn waits until a candidate leads. A selector of Java 5.4.0 that has lost its session may be in line no more: it
+// has to start again.
+func (j *peer) awaitTurn(ctx context.Context, c *candidate) error {
+	if j.language != javaPeer {
+		return c.begun(ctx)
+	}
+	within, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	err := c.begun(within)
+	if err != nil && within.Err() != nil && ctx.Err() == nil {
+		return errNoTurn
+	}
+	return err
+}
+
 // asLock makes a lock of an election: the leader holds it.
 func asLock(k electionKind) lockKind {
 	return lockKind{
 		of: func(p *peer) *contender {
 			return &contender{acquire: func(ctx context.Context) (*held, error) {
-				c, err := p.stand(k, newName())
-				if err != nil {
-					return nil, err
+				for {
+					c, err := p.stand(k, newName())
+					if err != nil {
+						return nil, err
+					}
+					if err = p.awaitTurn(ctx, c); !errors.Is(err, errNoTurn) {
+						return &held{release: c.close}, err
+					}
+					if err := c.close(ctx); err != nil {
+						return nil, err
+					}
 				}
-				return &held{release: c.close}, c.begun(ctx)
 			}}
 		},
 		alone: true,
