@@ -72,8 +72,8 @@ func (j *peer) stand(k electionKind, id string) (*candidate, error) {
 // errNoTurn is the end of the patience with a participant.
 var errNoTurn = errors.New("interop: it does not get its turn")
 
-// awaitTurn waits until a candidate leads. A selector of Java 5.4.0 that has lost its session may be in line no more: it
-// has to start again.
+// awaitTurn waits until a candidate leads. A selector of Java 5.4.0 that has lost its session may be in line no more:
+// it has to start again.
 func (j *peer) awaitTurn(ctx context.Context, c *candidate) error {
 	if j.language != javaPeer {
 		return c.begun(ctx)
