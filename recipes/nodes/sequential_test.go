@@ -2,6 +2,7 @@ package nodes_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 
 	"github.com/go-zookeeper/zk"
@@ -104,19 +105,18 @@ func TestSequentialNodeSearchRefused(t *testing.T) {
 			inScene(t, func(s *scene) {
 				s.must(s.client.CreateContainers(s.ctx, "/members"))
 				in := s.place.Faults().Add(curatortest.Rule{Ops: []string{"multi"}, Count: 1, Action: curatortest.CutAfter})
+				hits := []*curatortest.Injection{in}
 				for _, rule := range refusals {
 					rule.Action, rule.Err = curatortest.ReplyError, zk.ErrNoAuth
-					defer func(r *curatortest.Injection) {
-						if r.Hits() == 0 {
-							t.Errorf("%v: no hit", rule.Ops)
-						}
-					}(s.place.Faults().Add(rule))
+					hits = append(hits, s.place.Faults().Add(rule))
 				}
 				n := nodes.NewPersistentNode(s.client, "/members/a-", builders.EphemeralSequential, []byte("one"))
 				s.must(n.Start())
 				s.must(n.WaitForInitialCreate(s.ctx))
-				if in.Hits() != 1 {
-					t.Error("no hit")
+				for i, in := range hits {
+					if in.Hits() == 0 {
+						t.Errorf("rule %d: no hit", i)
+					}
 				}
 				s.wantMember(n.ActualPath(), "one")
 				s.must(n.Close(s.ctx))
@@ -133,15 +133,58 @@ func TestSequentialNodeSearchPassesUnreadableNodesOfOthers(t *testing.T) {
 		others, err := s.reader.Create().WithMode(builders.EphemeralSequential).
 			WithACL(zk.DigestACL(zk.PermAll, "u", "p")...).ForPath(s.ctx, "/members/a-", []byte("one"))
 		s.must(err)
-		s.place.Faults().Add(curatortest.Rule{Ops: []string{"multi"}, Count: 1, Action: curatortest.CutBefore})
+		in := s.place.Faults().Add(curatortest.Rule{Ops: []string{"multi"}, Count: 1, Action: curatortest.CutBefore})
 		n := nodes.NewPersistentNode(s.client, "/members/a-", builders.EphemeralSequential, []byte("one"))
 		s.must(n.Start())
 		s.must(n.WaitForInitialCreate(s.ctx))
-		if n.ActualPath() == others {
-			t.Error("it has taken the node of another")
+		if in.Hits() != 1 || n.ActualPath() == others {
+			t.Errorf("%d hits; it has %s, and another %s", in.Hits(), n.ActualPath(), others)
 		}
 		s.must(n.Close(s.ctx))
 		s.must(s.reader.Delete().ForPath(s.ctx, others))
 		s.wantNoMembers()
 	})
+}
+
+// A provider that fails says nothing about the node, which may be that of the create.
+func TestSequentialNodeSearchGoesOnWhenDecompressFails(t *testing.T) {
+	p := &provider{bad: "/members/a-0000000000"}
+	fails := func(what string) error {
+		if what == "Decompress" && p.calls.Load() < 3 {
+			return errors.New("on purpose")
+		}
+		return nil
+	}
+	p.fails.Store(&fails)
+	inOwnScene(t, func(s *scene) {
+		s.must(s.client.CreateContainers(s.ctx, "/members"))
+		s.place.Faults().Add(curatortest.Rule{Ops: []string{"multi"}, Count: 1, Action: curatortest.CutAfter})
+		n := nodes.NewPersistentNode(s.client, "/members/a-", builders.EphemeralSequential, []byte("one"))
+		s.must(n.Start())
+		s.must(n.WaitForInitialCreate(s.ctx))
+		if p.calls.Load() < 3 {
+			t.Error("the provider was not asked")
+		}
+		s.wantMember(n.ActualPath(), "one")
+		s.must(n.Close(s.ctx))
+		s.wantNoMembers()
+	}, framework.WithCompressionProvider(p), framework.WithCompression())
+}
+
+// A node of the program, in the same session, has data that does not decompress: it is not what was sent.
+func TestSequentialNodeSearchPassesNodesThatDoNotDecompress(t *testing.T) {
+	inScene(t, func(s *scene) {
+		s.must(s.client.CreateContainers(s.ctx, "/members"))
+		own, err := s.client.Create().WithMode(builders.EphemeralSequential).Uncompressed().
+			ForPath(s.ctx, "/members/a-", []byte("one"))
+		s.must(err)
+		in := s.place.Faults().Add(curatortest.Rule{Ops: []string{"multi"}, Count: 1, Action: curatortest.CutBefore})
+		n := nodes.NewPersistentNode(s.client, "/members/a-", builders.EphemeralSequential, []byte("one"))
+		s.must(n.Start())
+		s.must(n.WaitForInitialCreate(s.ctx))
+		if in.Hits() != 1 || n.ActualPath() == own {
+			t.Errorf("%d hits; it has %s, and the program %s", in.Hits(), n.ActualPath(), own)
+		}
+		s.must(n.Close(s.ctx))
+	}, framework.WithCompression())
 }
