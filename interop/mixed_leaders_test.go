@@ -74,8 +74,8 @@ var errNoTurn = errors.New("interop: it does not get its turn")
 
 // awaitTurn waits until a candidate leads. A selector of Java 5.4.0 that has lost its session may be in line no more:
 // it has to start again.
-func (j *peer) awaitTurn(ctx context.Context, c *candidate) error {
-	if j.language != javaPeer {
+func (c *candidate) awaitTurn(ctx context.Context) error {
+	if c.language != javaPeer {
 		return c.begun(ctx)
 	}
 	within, cancel := context.WithTimeout(ctx, time.Minute)
@@ -97,7 +97,7 @@ func asLock(k electionKind) lockKind {
 					if err != nil {
 						return nil, err
 					}
-					if err = p.awaitTurn(ctx, c); !errors.Is(err, errNoTurn) {
+					if err = c.awaitTurn(ctx); !errors.Is(err, errNoTurn) {
 						return &held{release: c.close}, err
 					}
 					if err := c.close(ctx); err != nil {
